@@ -4,6 +4,7 @@ import { findCallInFlight } from '../billing/call-records/find-call-in-flight.ts
 import { settledTimeline } from '../billing/call-records/operator-call.ts'
 import { readConfig } from '../config.ts'
 import type { SettledTimeline, TimelineEvent } from '../core/api/calls.ts'
+import { callIdOfResponse } from '../core/kernel/ids.ts'
 import { DAY_MS } from '../core/kernel/time.ts'
 import { closeCallQueues, openCallQueues } from '../platform/queues/call-queues.ts'
 import type { Redis } from '../platform/redis/redis.ts'
@@ -12,8 +13,8 @@ import { type CommandOutput, lines, runAsProcess, UsageError } from './run-comma
 
 const USAGE = `Usage: npm run trace -- ID [--days N] [--json]
 
-  ID is a call's id (chatcmpl_…) or the x-request-id of a request, which is looked for among the calls of the last N
-  days (31 by default): that reads them all.`
+  ID is a call's id (chatcmpl_…), its response's (resp_…) or the x-request-id of a request, which is looked for among
+  the calls of the last N days (31 by default): that reads them all.`
 
 const DAYS = 31
 
@@ -21,7 +22,7 @@ const DAYS = 31
 export async function trace(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const options = { json: { type: 'boolean' }, days: { type: 'string', default: String(DAYS) } } as const
   const { positionals, values } = parseArgs({ args, options, allowPositionals: true })
-  const [id] = positionals
+  const id = callIdOfResponse(positionals[0] ?? '')
   const days = Number(values.days)
   if (!id || !(days > 0)) throw new UsageError(USAGE)
   return withClients(

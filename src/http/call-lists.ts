@@ -16,7 +16,7 @@ import { Page } from '../core/api/shared.ts'
 import { Cursor, formatCursor, parseCursor, TIME_RANGE } from '../core/billing/usage-query.ts'
 import { TIME_ZONE, zonedTimeRange } from '../core/billing/zoned-time-range.ts'
 import { ApiError } from '../core/kernel/errors.ts'
-import { callCreatedAt } from '../core/kernel/ids.ts'
+import { callCreatedAt, callIdOfResponse } from '../core/kernel/ids.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import {
   ACCOUNT_ID,
@@ -75,7 +75,8 @@ export const generationsRoute =
     app.get(path, { onRequest: [app.requireKey], onSend: noStore, schema }, async (request) => {
       const key = askingKey(request)
       const reader = callReader(key)
-      const find = settledCall(reports, request.params.id, key.accountId, ' Send the `id` of a response.')
+      const id = callIdOfResponse(request.params.id)
+      const find = settledCall(reports, id, key.accountId, ' Send the `id` of a response.')
       const call = await slots.run(key.accountId ?? key.keyId, find)
       return {
         ...callView(call, reader),

@@ -10,7 +10,7 @@ import { audit } from '../../src/cli/audit.ts'
 import { type CommandResult, runCommand } from '../../src/cli/run-command.ts'
 import { trace } from '../../src/cli/trace.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
-import type { CallId } from '../../src/core/kernel/ids.ts'
+import { type CallId, responseIdOf } from '../../src/core/kernel/ids.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
 import { accountKeys, KEYS_CHANNEL } from '../../src/platform/redis/redis-keys.ts'
 import { lostSettlementOf, settlementOf } from '../helpers/billing.ts'
@@ -232,11 +232,11 @@ describe("the operator's commands", () => {
     expect(await json('trace', requestId, '--days', '60')).toMatchObject({ id })
   })
 
-  test('the timeline of a settled call can be traced by its id and by its request id', async () => {
+  test('the timeline of a settled call can be traced by its id, that of its response and its request id', async () => {
     const account = await newAccount()
     const call = settlementOf(account, { requestId: `request-of-${account}` })
     await createSettlementStore(ledger.postgres).settle([call])
-    for (const id of [call.id, call.requestId]) {
+    for (const id of [call.id, call.requestId, responseIdOf(call.id)]) {
       const trace = await json('trace', id)
       expect(trace).toMatchObject({ id: call.id, status: 'completed', charged_usd: '0.00000000005' })
       expect(trace.timeline.map((event: { event: string }) => event.event.split(',')[0])).toEqual([

@@ -3,6 +3,7 @@ import type { Response, ResponseInputItem, ResponseStreamEvent } from 'openai/re
 import { beforeAll, describe, expect, test } from 'vitest'
 import { pruneStoredResponses } from '../../src/calls/stored-responses/stored-response-store.ts'
 import type { Generation } from '../../src/core/api/calls.ts'
+import { callIdOfResponse } from '../../src/core/kernel/ids.ts'
 import { formatUsd } from '../../src/core/kernel/money.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
@@ -256,7 +257,7 @@ describe('the official client library, on POST /v1/responses', () => {
   })
 })
 
-const MISSING = 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0'
+const MISSING = 'resp_01JABCDEFGHJKMNPQRSTVWXYZ0'
 const notFound = { status: 404, code: 'not_found' }
 
 /** The messages of the last request of a provider. */
@@ -264,7 +265,8 @@ const asked = () => {
   const { body } = stack.providers.log.requests.at(-1)!
   return (body as { messages: { role: string; content: unknown }[] }).messages
 }
-const storedOf = (callId: string) => stack.postgres.storedResponse.findUniqueOrThrow({ where: { callId } })
+const storedOf = (id: string) =>
+  stack.postgres.storedResponse.findUniqueOrThrow({ where: { callId: callIdOfResponse(id) } })
 const until = async (id: string, status: string) => {
   const statusNow = async () => (await client.responses.retrieve(id)).status
   await expect.poll(statusNow, { timeout: onBusyMachine(8_000), interval: 50 }).toBe(status)
@@ -286,7 +288,9 @@ describe('a stored response', () => {
     const events = await eventsOf(runner)
     const final = await runner.finalResponse()
     const { response: sent } = events.at(-1) as { response: Response }
-    expect(sent).toMatchObject({ store: true, metadata })
+    expect(sent).toMatchObject({ id: final.id, store: true, metadata })
+    for (const event of events)
+      if ('response' in event) expect(event.response.id).toMatch(/^resp_[0-9A-Z]{26}$/)
     expect(await client.responses.retrieve(final.id)).toMatchObject({ ...sent })
     const again = await eventsOf(await client.responses.retrieve(final.id, { stream: true }))
     expect(again.at(-1)).toEqual({ ...events.at(-1), sequence_number: again.length - 1 })
@@ -302,7 +306,7 @@ describe('a stored response', () => {
       items.push((item as { content: { text: string }[] }).content[0]!.text)
     expect(items).toEqual(['First.', 'Yes.', QUESTION])
     const [last] = (await client.responses.inputItems.list(final.id, { limit: 1 })).data
-    expect(last).toMatchObject({ id: `in_2_${final.id}`, type: 'message', role: 'user' })
+    expect(last).toMatchObject({ id: `in_2_${callIdOfResponse(final.id)}`, type: 'message', role: 'user' })
 
     const { sealed } = await storedOf(final.id)
     expect(Buffer.from(sealed).includes('rail yards')).toBe(false)
@@ -330,9 +334,11 @@ describe('a stored response', () => {
     expect(second).toMatchObject({ previous_response_id: first.id, status: 'completed' })
     const third = await client.responses.create({
       model: 'test/plain',
-      previous_response_id: second.id,
+      previous_response_id: callIdOfResponse(second.id),
       input: 'Thanks.',
     })
+    expect(third.previous_response_id).toBe(second.id)
+    expect((await client.responses.retrieve(callIdOfResponse(third.id))).id).toBe(third.id)
     const turns = [
       ['user', TOOL_QUESTION],
       ['assistant', null],
@@ -388,11 +394,12 @@ describe('a stored response', () => {
       }),
     ).rejects.toMatchObject({ status: 400, param: 'input[0].id' })
     await expectNone(client, unstored)
+    const callId = callIdOfResponse(id)
     expect((await client.responses.retrieve(id)).id).toBe(id)
-    await stack.postgres.storedResponse.update({ where: { callId: id }, data: { expiresAt: new Date(1) } })
+    await stack.postgres.storedResponse.update({ where: { callId }, data: { expiresAt: new Date(1) } })
     await expectNone(client, id)
     await pruneStoredResponses(stack.postgres)
-    expect(await stack.postgres.storedResponse.count({ where: { callId: id } })).toBe(0)
+    expect(await stack.postgres.storedResponse.count({ where: { callId } })).toBe(0)
   })
 
   test('is told to be stored only if it is: a repeat has the same, and without the table there is none', async () => {
@@ -456,7 +463,7 @@ describe('a response in background', () => {
     expect((await client.responses.retrieve(cancelled!.id)).status).toBe('cancelled')
     await client.responses.delete(deleted!.id)
     await stack.postgres.storedResponse.update({
-      where: { callId: lost!.id },
+      where: { callId: callIdOfResponse(lost!.id) },
       data: { runningUntil: new Date(1) },
     })
     expect(await client.responses.retrieve(lost!.id)).toMatchObject({ status: 'failed', output: [] })
@@ -519,7 +526,7 @@ describe('tokens of a prompt cache', () => {
     }
     const charged = { cost_usd: cost(whole.usage!, cached), cached, rate: '0.19' }
     expect(await settled(whole.id)).toEqual(charged)
-    expect(await settled(response.id)).toEqual(charged)
+    for (const id of [response.id, callIdOfResponse(response.id)]) expect(await settled(id)).toEqual(charged)
     expect(await settled(stable.id)).toEqual({ cost_usd: cost(stable.usage!, 0) })
     expect(await stack.command('audit')).toMatchObject({ code: 0 })
   })

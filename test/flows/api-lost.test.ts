@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { sweepUnacknowledgedEnds } from '../../src/calls/api/end-acknowledgements.ts'
+import { callIdOfResponse } from '../../src/core/kernel/ids.ts'
 import { createSettlementQueue, enqueueSettlements } from '../../src/platform/queues/queues.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
@@ -150,17 +151,18 @@ describe('an API instance that is killed', () => {
     stack.providers.reset()
     const asked = { model: 'test/hangs', input: 'Tell me about rail yards.', background: true }
     const { id, status } = await send(1, '', asked)
+    const callId = callIdOfResponse(id)
     expect(status).toBe('in_progress')
     await stack.providers.log.arrived((request) => request.model === 'hang')
     await stack.apis[1]!.kill()
     expect(await send(2, `/${id}`)).toMatchObject({ id, status: 'in_progress' })
     await stack.postgres.storedResponse.update({
-      where: { callId: id },
+      where: { callId },
       data: { runningUntil: new Date(1) },
     })
     expect(await send(2, `/${id}`)).toMatchObject({ status: 'failed', output: [] })
     await untilIdle(stack)
-    const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id } })
+    const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: callId } })
     expect(record).toMatchObject({ status: 'failed', chargePico: 0n })
     await expectLedgerInOrder(stack)
   })

@@ -328,6 +328,7 @@ const BREAKS: ReadonlyArray<readonly [check: string, what: string, Break]> = [
       },
     },
   ],
+  ['response object', 'ids of another form', replaced('"id":"resp_', '"id":"chatcmpl_')],
   [
     'response object',
     'a cut response looks whole',

@@ -66,6 +66,12 @@ export type IdPrefix =
 /** A new id of another kind: `acct_…`, `key_…`. */
 export const newId = (prefix: IdPrefix): string => `${prefix}_${nextUlid()}`
 
+/** The id of a call's response on the responses surface. Other texts are returned unchanged. */
+export const responseIdOf = (callId: string): string => callId.replace(CALL_ID_PREFIX, 'resp_')
+
+/** The call of a response's id. Other texts, among them ids of calls, are returned unchanged. */
+export const callIdOfResponse = (id: string): string => id.replace(/^resp_(?=\w{26}$)/, CALL_ID_PREFIX)
+
 /** The creation time of a call's id, unix ms, which a ULID starts with. Null if it is not a call id. */
 export function callCreatedAt(callId: string): number | null {
   if (!callId.startsWith(CALL_ID_PREFIX)) return null

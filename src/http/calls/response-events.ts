@@ -1,6 +1,7 @@
 import type { ResponseObject } from '../../calls/stored-responses/stored-response-store.ts'
 import type { Delta } from '../../core/calls/completion.ts'
 import type { StoredItem } from '../../core/calls/responses-items.ts'
+import { callIdOfResponse } from '../../core/kernel/ids.ts'
 import { type OutputEvent, ResponseOutput } from './responses-output.ts'
 
 /** The first events of a response, which it has before its output. */
@@ -17,7 +18,7 @@ export function responseEvents(response: ResponseObject): OutputEvent[] {
     usage: null,
   }
   const { status, output: items } = response
-  const output = new ResponseOutput(response.id, {
+  const output = new ResponseOutput(callIdOfResponse(response.id), {
     customTools: new Set(
       items.flatMap(({ type, name }) => (type === 'custom_tool_call' ? [String(name)] : [])),
     ),

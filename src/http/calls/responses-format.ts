@@ -4,6 +4,7 @@ import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import type { CompletionMessage, Delta, FinishReason } from '../../core/calls/completion.ts'
 import type { FinishFrame, ReportedUsage, WholeFrame } from '../../core/calls/frames.ts'
 import type { ApiError } from '../../core/kernel/errors.ts'
+import { responseIdOf } from '../../core/kernel/ids.ts'
 import { type CompletionHead, headOf, type ResponseFormat, type StreamRenderer } from './completion-writer.ts'
 import { costBody } from './extended-format.ts'
 import { type ItemStatus, type OutputEvent, type OutputOptions, ResponseOutput } from './responses-output.ts'
@@ -129,7 +130,7 @@ export class ResponsesFormat implements ResponseFormat {
 
   response({ id, created, model }: CompletionHead, status: string, fields: object = {}): ResponseObject {
     return {
-      id,
+      id: responseIdOf(id),
       object: 'response',
       created_at: created,
       status,

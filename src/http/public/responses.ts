@@ -9,7 +9,7 @@ import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
 import { inputItems, referencedCalls, withReferencedItems } from '../../core/calls/responses-items.ts'
 import { normalizeResponsesRequest, ResponsesBody } from '../../core/calls/responses-request.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
-import { type CallId, newCallId } from '../../core/kernel/ids.ts'
+import { type CallId, callIdOfResponse, newCallId, responseIdOf } from '../../core/kernel/ids.ts'
 import { ResponsesFormat } from '../calls/responses-format.ts'
 import { callingKey, mayCall, type RequestedCall, serveCall } from '../calls/serve-call.ts'
 import { backgroundResponse, type StoredCall, storeBeforeEnd } from '../calls/store-response.ts'
@@ -34,8 +34,12 @@ export const responsesRoute =
         const { body } = request
         const key = callingKey(request)
         const { accountId } = key
-        const earlier = await earlierTurns(request, body, store, deps.limits.bodyLimitBytes)
-        const asked = { ...body, input: withReferencedItems(body.input, earlier.items) }
+        const previousId =
+          body.previous_response_id == null ? null : callIdOfResponse(body.previous_response_id)
+        const { input, metadata = null } = body
+        const bytesMax = deps.limits.bodyLimitBytes
+        const earlier = await earlierTurns(request, { previousId, input }, store, bytesMax)
+        const asked = { ...body, input: withReferencedItems(input, earlier.items) }
         const openReasoning = reasoningBox.opener(accountId)
         const normalized = normalizeResponsesRequest(asked, { history: earlier.history, openReasoning })
         const { customTools, ignored } = normalized
@@ -46,15 +50,14 @@ export const responsesRoute =
         const sealReasoning = body.include?.includes(ENCRYPTED_REASONING)
           ? reasoningBox.sealer(accountId)
           : undefined
-        const previousId = body.previous_response_id ?? null
-        const { metadata = null } = body
-        const echoed = { background: isBackground, metadata, previous_response_id: previousId }
+        const previous = previousId === null ? null : responseIdOf(previousId)
+        const echoed = { background: isBackground, metadata, previous_response_id: previous }
         const format = new ResponsesFormat(call, { customTools, sealReasoning }, echoed, isKept)
         const requested: RequestedCall = { call, fingerprint: { surface: path, body }, format, ignored }
         if (!isKept) return serveCall(key, requested, request, reply, deps)
         const callId = newCallId(deps.pathOf(accountId).dispatch.clock())
-        const input = JSON.stringify(inputItems(asked.input, callId))
-        const stored: StoredCall = { accountId, previousId, format, input, store, logger }
+        const items = JSON.stringify(inputItems(asked.input, callId))
+        const stored: StoredCall = { accountId, previousId, format, input: items, store, logger }
         requested.planned = { callId }
         if (isBackground) return inBackground(requested, callId, stored, request, reply)
         requested.watch = (writer, envelope) =>
@@ -121,7 +124,7 @@ interface EarlierTurns {
 /** Reads what a request continues and refers to; it counts as a part of its body. Throws ApiError. */
 async function earlierTurns(
   request: FastifyRequest,
-  { previous_response_id: previous, input }: ResponsesBody,
+  { previousId, input }: Pick<ResponsesBody, 'input'> & { previousId: string | null },
   store: Pick<StoredResponseStore, 'chain' | 'findAll'>,
   bytesMax: number,
 ): Promise<EarlierTurns> {
@@ -129,9 +132,9 @@ async function earlierTurns(
   const referenced = referencedCalls(input)
   const turns = referenced.length > 0 ? await store.findAll(accountId, referenced) : []
   const items = turns.flatMap(itemsOf)
-  if (previous == null) return { history: [], items }
-  const chain = await store.chain(accountId, previous, bytesMax - request.bodyBytes)
-  if (chain.kind !== 'found') throw notContinued(chain, previous)
+  if (previousId === null) return { history: [], items }
+  const chain = await store.chain(accountId, previousId, bytesMax - request.bodyBytes)
+  if (chain.kind !== 'found') throw notContinued(chain, previousId)
   request.bodyReservation?.grow(chain.bytes)
   request.bodyBytes += chain.bytes
   return { history: chain.turns.flatMap(itemsOf), items }
@@ -139,7 +142,7 @@ async function earlierTurns(
 
 const itemsOf = ({ input, response }: StoredTurn) => [...input, ...response.output]
 
-function notContinued(chain: Exclude<Chain, { kind: 'found' }>, previous: string): ApiError {
+function notContinued(chain: Exclude<Chain, { kind: 'found' }>, previousId: string): ApiError {
   const param = 'previous_response_id'
   switch (chain.kind) {
     case 'missing':
@@ -151,7 +154,10 @@ function notContinued(chain: Exclude<Chain, { kind: 'found' }>, previous: string
         { param },
       )
     case 'unfinished':
-      return invalid(param, `The response '${previous}' is not complete, so it cannot be continued.`)
+      return invalid(
+        param,
+        `The response '${responseIdOf(previousId)}' is not complete, so it cannot be continued.`,
+      )
     default:
       return chain satisfies never
   }

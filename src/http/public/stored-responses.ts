@@ -10,6 +10,7 @@ import type {
 import type { Surface, SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
+import { callIdOfResponse, responseIdOf } from '../../core/kernel/ids.ts'
 import { startEventStream, whenResponseCloses } from '../calls/event-stream.ts'
 import { BEGINNING, eventText, responseEvents } from '../calls/response-events.ts'
 import { callingKey } from '../calls/serve-call.ts'
@@ -45,15 +46,15 @@ export const storedResponsesRoute =
       const id = surface.replace('.get', `.${resource}`) as SurfaceId
       return [app.requireKey, app.requireSurface(id), mayRead]
     }
-    const found = async (request: FastifyRequest, id: string): Promise<StoredResponse> => {
-      const response = await store.find(callingKey(request).accountId, id)
-      if (!response) throw noSuchResponse(id)
+    const found = async (request: FastifyRequest, callId: string): Promise<StoredResponse> => {
+      const response = await store.find(callingKey(request).accountId, callId)
+      if (!response) throw noSuchResponse(callId)
       return response
     }
 
     const read = { summary: 'A stored response', params: OfId, querystring: RetrieveQuery }
     app.get(path, { onRequest: hooks('get'), schema: read }, async (request, reply) => {
-      const { id } = request.params
+      const id = callIdOfResponse(request.params.id)
       const response = await found(request, id)
       const { stream, starting_after: after = -1 } = request.query
       if (stream !== 'true') return currentResponse(response)
@@ -63,14 +64,14 @@ export const storedResponsesRoute =
 
     const remove = { summary: 'Deletes a stored response; ends it if it runs', params: OfId }
     app.delete(path, { onRequest: hooks('delete'), schema: remove }, async (request) => {
-      const { id } = request.params
+      const id = callIdOfResponse(request.params.id)
       if (!(await store.delete(callingKey(request).accountId, id))) throw noSuchResponse(id)
-      return { id, object: 'response', deleted: true }
+      return { id: responseIdOf(id), object: 'response', deleted: true }
     })
 
     const cancel = { summary: 'Cancels a response in background', params: OfId }
     app.post(`${path}/cancel`, { onRequest: hooks('cancel'), schema: cancel }, async (request) => {
-      const { id } = request.params
+      const id = callIdOfResponse(request.params.id)
       const { response } = await found(request, id)
       if (response.background !== true)
         throw invalid(
@@ -87,7 +88,7 @@ export const storedResponsesRoute =
       querystring: ItemsQuery,
     }
     app.get(`${path}/input_items`, { onRequest: hooks('input-items'), schema: items }, async (request) => {
-      const { input } = await found(request, request.params.id)
+      const { input } = await found(request, callIdOfResponse(request.params.id))
       const { limit, order, after } = request.query
       const ordered = order === 'asc' ? input : input.toReversed()
       const from = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
@@ -104,10 +105,10 @@ export const storedResponsesRoute =
     })
   }
 
-export const noSuchResponse = (id: string, param?: string): ApiError =>
-  new ApiError('not_found', `This account has no stored response with the id '${id.slice(0, 100)}'.`, {
-    param,
-  })
+export function noSuchResponse(callId: string, param?: string): ApiError {
+  const id = responseIdOf(callId).slice(0, 100)
+  return new ApiError('not_found', `This account has no stored response with the id '${id}'.`, { param })
+}
 
 /** A stored response in its current state. */
 export function currentResponse({ response, state }: StoredResponse): ResponseObject {

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { callCreatedAt, callIdRange, newCallId } from '../../../src/core/kernel/ids.ts'
+import {
+  callCreatedAt,
+  callIdOfResponse,
+  callIdRange,
+  newCallId,
+  responseIdOf,
+} from '../../../src/core/kernel/ids.ts'
 
 const NOW = Date.UTC(2030, 0, 1)
 const HOUR_MS = 3_600_000
@@ -15,4 +21,12 @@ test('after a clock that was far ahead is corrected, calls are found by their ti
   const { from, to } = callIdRange({ fromMs: NOW - HOUR_MS, toMs: NOW })
   expect(id > from && id < to).toBe(true)
   expect(callCreatedAt(id)).toBe(NOW)
+})
+
+test('a call and its response have ids of the same ULID, and either leads to the call', () => {
+  const callId = newCallId(NOW)
+  const responseId = responseIdOf(callId)
+  expect(responseId).toBe(callId.replace('chatcmpl_', 'resp_'))
+  expect([responseId, callId].map(callIdOfResponse)).toEqual([callId, callId])
+  for (const other of ['resp_1', 'a request', '']) expect(callIdOfResponse(other)).toBe(other)
 })

@@ -101,6 +101,7 @@ const envelope = async (context: GateContext) => {
     limit: 100,
     error: null,
   })
+  assert.match(response.id, /^resp_/)
   assert.match(textOf(response), /\w/)
   const cut = await responseOf(context, { ...BODY, max_output_tokens: 3 })
   assert.equal(cut.status, 'incomplete')
@@ -162,7 +163,10 @@ const state = async (context: GateContext) => {
     return json as Record<string, unknown>
   }
   assert.deepEqual(await resource('GET'), next)
-  assert.equal((await resource('GET', '/input_items')).last_id, `in_0_${next.id}`)
+  assert.equal(
+    (await resource('GET', '/input_items')).last_id,
+    `in_0_${next.id.replace('resp_', 'chatcmpl_')}`,
+  )
   assert.equal((await resource('DELETE')).deleted, true)
   expectError(await ask(context, `${PATH}/${next.id}`, { method: 'GET' }), 'not_found', 404)
 }

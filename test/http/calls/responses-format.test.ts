@@ -114,7 +114,7 @@ test('a stream whose items take turns is whole to the official client library, a
   expect(last).toMatchObject({
     type: 'response.completed',
     response: {
-      id: 'chatcmpl_1',
+      id: 'resp_1',
       status: 'completed',
       max_output_tokens: 50,
       tool_choice: { type: 'function', name: 'add' },

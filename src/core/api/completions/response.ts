@@ -54,7 +54,7 @@ export const ResponseItem = Type.Union([
 
 /** POST /v1/responses without `stream`. For documentation only: the response is serialized elsewhere. */
 export const ResponseBody = Type.Object({
-  id: Type.String({ pattern: '^chatcmpl_' }),
+  id: Type.String({ pattern: '^resp_' }),
   object: Type.Literal('response'),
   created_at: Type.Integer({ description: 'Unix seconds' }),
   status: STATUS,

@@ -1,4 +1,5 @@
 import { referencesOf } from '../../calls/kinds/call-kinds.ts'
+import { responseIdOf } from '../../kernel/ids.ts'
 import type { SurfaceId } from '../surfaces/surface-registry.ts'
 import { EXAMPLE_ID as ID } from './surface-reference.ts'
 
@@ -38,7 +39,7 @@ export const ANSWER_EXAMPLES: Readonly<Partial<Record<SurfaceId, object>>> = {
   },
   'messages.count-tokens': { input_tokens: 13 },
   responses: {
-    id: ID,
+    id: responseIdOf(ID),
     object: 'response',
     created_at: CREATED,
     status: 'completed',

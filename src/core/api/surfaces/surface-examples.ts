@@ -3,7 +3,7 @@ import type { SurfaceExample } from '../reference/surface-reference.ts'
 import type { SurfaceId } from './surface-registry.ts'
 
 const QUESTION = [{ role: 'user', content: 'Why do trains need switchyards?' }]
-const STORED_RESPONSE = { path: { id: 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0' } }
+const STORED_RESPONSE = { path: { id: 'resp_01JABCDEFGHJKMNPQRSTVWXYZ0' } }
 const PROVIDER_KEY = { id: 'pkey_01JABCDEFGHJKMNPQRSTVWXYZ0' }
 
 /** Examples of the surfaces whose request has more than a method and a path. */
