@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { CatalogDocument } from '../../src/core/catalog/catalog-document.ts'
 import { canonicalId } from './canonical-id.ts'
+import { correctedModels, differenceLine, isClear, parameterDifferences } from './compare-parameters.ts'
 import { mergeModels } from './merge-models.ts'
 import { printDocument } from './print-document.ts'
 import { IMPORTED_PROVIDERS } from './provider-table.ts'
+import type { PublicParameters } from './public-parameters.ts'
 import { readGenaiWindows, readRoutedModels } from './read-genai-prices.ts'
 import { type Litellm, openLitellm } from './read-litellm.ts'
 import { readOffers } from './read-offers.ts'
@@ -13,7 +15,8 @@ import { readPiAiWindows, readRouterNames } from './read-pi-ai.ts'
 import { releaseDates } from './release-dates.ts'
 
 /**
- * Development tool: writes src/catalog/data/builtin.json from three public data packages, deterministically.
+ * Development tool: writes src/catalog/data/builtin.json from three public data packages, deterministically, and
+ * prints where its lists of parameters differ from public-parameters.json (written by import-parameters.ts).
  *
  *   npm pack @earendil-works/pi-ai@1.5.2 && tar xzf earendil-works-pi-ai-1.5.2.tgz
  *   pip download litellm==1.109.1 --no-deps && unzip litellm-*.whl 'litellm/model_prices*' 'litellm-*.dist-info/*'
@@ -25,6 +28,7 @@ import { releaseDates } from './release-dates.ts'
  */
 
 const OUTPUT = new URL('../../src/catalog/data/builtin.json', import.meta.url)
+const PUBLIC_PARAMETERS = new URL('public-parameters.json', import.meta.url)
 const GENAI_PRICES = new URL('../../node_modules/@pydantic/genai-prices/package.json', import.meta.url)
 
 /** Families whose weights are published, for models that the router does not list. */
@@ -71,12 +75,14 @@ if (!piAiFolder || !litellmFolder || !litellmVersion || !day || !/^\d{4}-\d{2}-\
 const versionOf = (path: string | URL): string => JSON.parse(readFileSync(path, 'utf8')).version
 const litellm = openLitellm(litellmFolder, day)
 const offers = readOffers({ piAiFolder, litellm, day })
-const { models, leftOut } = mergeModels(
+const { models: merged, leftOut } = mergeModels(
   offers,
   openWeightsTest(piAiFolder),
   windowsElsewhere(piAiFolder, litellm),
   releaseDates([...readPiAiWindows(piAiFolder).map(({ name }) => name), ...litellm.names]),
 )
+const { models: evidence } = JSON.parse(readFileSync(PUBLIC_PARAMETERS, 'utf8')) as PublicParameters
+const models = correctedModels(merged, evidence)
 const document: CatalogDocument = {
   source:
     `Public list prices, windows and limits from @earendil-works/pi-ai ${versionOf(join(piAiFolder, 'package.json'))}, ` +
@@ -89,6 +95,11 @@ const document: CatalogDocument = {
 }
 writeFileSync(OUTPUT, printDocument(document))
 console.log(JSON.stringify({ models: models.length, leftOut }, null, 2))
+const differences = Map.groupBy(parameterDifferences(merged, evidence), isClear)
+for (const [clear, all] of differences) {
+  console.log(`\n${all.length} parameters ${clear ? 'corrected' : 'left as they are'}:`)
+  console.log(all.map(differenceLine).join('\n'))
+}
 
 /** Tests whether a model's weights are open: the router of open weights lists it, or its family's are. */
 function openWeightsTest(piAiFolder: string): (key: string, id: string) => boolean {

@@ -6,7 +6,7 @@ import type { ImportedProvider } from './provider-table.ts'
 type LitellmModel = Record<string, unknown> & { litellm_provider: string; mode?: string }
 
 /** The names litellm has for our providers, where they differ. */
-const LITELLM_NAMES: Record<string, string> = {
+export const LITELLM_NAMES: Record<string, string> = {
   google: 'gemini',
   moonshotai: 'moonshot',
   together: 'together_ai',
