@@ -140,7 +140,7 @@ function LiveTiles() {
       }}
       notes={{
         'Calls in flight': calls?.most && `of ${formatCount(calls.most)} concurrent`,
-        'Queued calls': queue?.oldestMs && `oldest: ${formatDuration(queue.oldestMs)}`,
+        'Queued calls': queue?.oldestMs ? `oldest: ${formatDuration(queue.oldestMs)}` : null,
         'Queue wait (p95)':
           waits && waits.calls > 0
             ? `p50 ${formatDuration(waits.p50_ms)}, p99 ${formatDuration(waits.p99_ms)}; ${plural(waits.calls, 'call')} in ${waits.window_ms / 60_000} min`
