@@ -131,17 +131,24 @@ export function requestHeaders(
   return headers
 }
 
+/** Claude models that take `temperature` and `top_p` together: 3 and 3.5. */
+const TAKES_BOTH = /claude-3(-(?!7)|\.5)/
+
+/** What a model takes at every provider. Claude models take a temperature up to 1, and most one sampling parameter. */
+const quirksOfModel = (model: string): ProviderQuirks =>
+  model.includes('claude-') ? { temperatureMax: 1, oneSamplingParameter: !TAKES_BOTH.test(model) } : {}
+
 /**
  * The sampling parameters that the model and the provider take: without those that the model refuses, within the
- * provider's range, and only one of two parameters that exclude each other.
- * @param wire the quirks of the wire, which the provider's quirks override
+ * range, and only one of two parameters that exclude each other.
+ * @param usual the quirks of the model or the wire, which the provider's quirks override
  */
 export function samplingFor(
   { offer, parameters }: Pick<ChatAttempt, 'offer' | 'parameters'>,
-  wire: ProviderQuirks = {},
+  usual: ProviderQuirks = quirksOfModel(offer.upstreamModel),
 ): { temperature: number | undefined; topP: number | undefined } {
   const { temperatureMax = Number.POSITIVE_INFINITY, oneSamplingParameter } = {
-    ...wire,
+    ...usual,
     ...offer.provider.quirks,
   }
   const given = (name: SamplingParameter) =>

@@ -66,7 +66,15 @@ const stack = testStack({
         },
       ],
     },
-    'plain/fixed': { supported_parameters: ['tools'], offers: [{ at: 'epsilon', model: 'words-12' }] },
+    'plain/fixed': {
+      supported_parameters: ['tools'],
+      offers: [{ at: 'epsilon', model: 'words-12.tag-fixed' }],
+    },
+    'plain/toolless': {
+      auto: false,
+      supported_parameters: ['temperature'],
+      offers: [{ at: 'epsilon', model: 'words-12.tag-toolless' }],
+    },
   },
   environment: { RETRY_BUDGET_PERCENT: '100', RETRY_BUDGET_FLOOR: '10000' },
 })
@@ -248,15 +256,14 @@ describe('the fields of an extended request', () => {
   })
 
   test.each([
-    ['seed', { seed: 1 }, 'plain/anthropic-messages'],
     [
       'top_logprobs',
       { logprobs: true, top_logprobs: 1, provider: { ignore: [] } },
       'plain/anthropic-messages',
     ],
     ['parallel_tool_calls', { tools: TOOLS, parallel_tool_calls: false }, 'plain/google-generate-content'],
-    ['reasoning_effort', { reasoning_effort: 'low' }, 'plain/chat-completions'],
-    ['temperature', { temperature: 1 }, 'plain/fixed'],
+    ['tools', { tools: TOOLS }, 'plain/toolless'],
+    ['response_format', { response_format: { type: 'json_object' } }, 'plain/toolless'],
     ['stop', { stop: 'x' }, 'plain/fixed'],
   ])('are refused with their name where no offer honours %s', async (name, fields, model) => {
     const refused = await post({ model, ...fields })
@@ -289,17 +296,45 @@ describe('the fields of an extended request', () => {
     expect(sent!.system).toBeUndefined()
   })
 
-  test('are left out and named where a reasoning model fixes them, unless they are required', async () => {
-    const asked = { model: 'plain/reasons', temperature: 0.2, top_p: 0.5 }
-    const response = await post(asked)
-    expect(response.status).toBe(200)
-    expect(response.headers.get('x-ignored-parameters')).toBe('temperature, top_p')
-    const sent = stack.providers.log.requests.findLast(({ model }) => model === 'words-12.tag-reasons')!
-    expect(sent.body).not.toHaveProperty('temperature')
-    const required = await post({ ...asked, provider: { require_parameters: true } })
-    expect((await expectError(required, 422, 'unsupported_shape')).param).toBe('temperature')
-    const taken = await post({ ...asked, model: 'plain/chat-completions' })
+  const SAMPLING = { temperature: 0.2, top_p: 0.5, seed: 7, presence_penalty: 1, frequency_penalty: 0.5 }
+  test.each([
+    ['temperature', SAMPLING, 'plain/reasons', 'words-12.tag-reasons'],
+    ['temperature', SAMPLING, 'plain/fixed', 'words-12.tag-fixed'],
+    ['seed', { seed: 7, presence_penalty: 1 }, 'plain/anthropic-messages', 'words-12.tag-anthropic-messages'],
+    [
+      'reasoning_effort',
+      { reasoning_effort: 'low' },
+      'plain/chat-completions',
+      'words-12.tag-chat-completions',
+    ],
+  ])(
+    'that are hints, such as %s, are left out and named, unless they are required',
+    async (first, hints, model, tag) => {
+      const response = await post({ model, ...hints })
+      expect(response.status).toBe(200)
+      expect(response.headers.get('x-ignored-parameters')?.split(', ').toSorted()).toEqual(
+        Object.keys(hints).toSorted(),
+      )
+      const sent = stack.providers.log.requests.findLast((request) => request.model === tag)!.body
+      for (const name of Object.keys(hints)) expect(sent).not.toHaveProperty(name)
+      const required = await post({ model, ...hints, provider: { require_parameters: true } })
+      expect((await expectError(required, 422, 'unsupported_shape')).param).toBe(first)
+    },
+  )
+
+  test('that are hints exclude no model of a list of fallbacks, and reach one that takes them', async () => {
+    const hints = { temperature: 0.2, seed: 7 }
+    const taken = await post({ model: 'plain/chat-completions', ...hints })
     expect(taken.headers.get('x-ignored-parameters')).toBeNull()
+    const sent = stack.providers.log.requests.findLast(
+      ({ model }) => model === 'words-12.tag-chat-completions',
+    )!
+    expect(sent.body).toMatchObject(hints)
+    const listed = await post({ models: ['plain/reasons', 'plain/chat-completions'], ...hints })
+    expect(listed.headers.get('x-ignored-parameters')).toBe('temperature, seed')
+    expect(((await listed.json()) as { model: string }).model).toBe('plain/reasons')
+    const auto = await post({ messages: MESSAGES, ...hints, reasoning_effort: 'low' })
+    expect(auto.status).toBe(200)
   })
 
   test.each(['chat-completions', 'google-generate-content'] as const)(

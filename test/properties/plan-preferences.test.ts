@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Candidate } from '../../src/core/calls/call-job.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
+import { parseExtendedRequest } from '../../src/core/calls/extended-request.ts'
 import type { CatalogSnapshot, Model, Offer } from '../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import type { OfferMedians, OfferState } from '../../src/core/routing/offer-preferences.ts'
@@ -46,6 +47,7 @@ const providers = fc.tuple(
       ),
       zdr: chance(40),
       dataCollection: fc.constantFrom('allow' as const, 'deny' as const),
+      quirks: sometimes(40, fc.constant({ omit: ['seed' as const] })),
     }),
   ),
 )
@@ -150,7 +152,10 @@ interface World {
 }
 
 const worlds = fc.tuple(providers, offers, models).map(([attributes, drawn, shapes]): World => {
-  const all = PROVIDER_IDS.map((id, index) => provider(id, attributes[index]!))
+  const all = PROVIDER_IDS.map((id, index) => {
+    const { quirks, ...more } = attributes[index]!
+    return provider(id, { ...more, ...(quirks && { quirks }) })
+  })
   const states = new Map<string, KnownState>()
   const built = shapes.map((shape, index) => {
     const own = drawn.flatMap(({ at, of, cost, shared, priority, exactTools, ...state }, number): Offer[] => {
@@ -439,7 +444,13 @@ afterAll(() => {
   process.stdout.write(`plans by outcome: ${JSON.stringify(Object.fromEntries(outcomes))}\n`)
 })
 
-function plan(ask: Ask, world: World, maxCandidates: number, seed: number): RoutingPlan | ApiError {
+function plan(
+  ask: Ask & { seed?: number },
+  world: World,
+  maxCandidates: number,
+  seed: number,
+  parse = parseChatRequest,
+): RoutingPlan | ApiError {
   const { text, image, ...body } = ask
   const content = image
     ? [
@@ -447,7 +458,7 @@ function plan(ask: Ask, world: World, maxCandidates: number, seed: number): Rout
         { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
       ]
     : text
-  const request = parseChatRequest({ ...body, messages: [{ role: 'user', content }] })
+  const request = parse({ ...body, messages: [{ role: 'user', content }] })
   try {
     return planOf(request, PROMPT_TOKENS, world.catalog, {
       defaultCompletionLimit: DEFAULT_LIMIT,
@@ -494,5 +505,55 @@ describe('plans, against the rules by brute force', () => {
       'unsupported_shape',
     ])
       expect(outcomes.get(code) ?? 0, code).toBeGreaterThan(0)
+  })
+
+  test('of an extended request hints exclude no model, and are left out only where no healthy offer honours all', () => {
+    let leavingOut = 0
+    fc.assert(
+      fc.property(worlds, requests, fc.nat(), (world, drawn, seed) => {
+        const { provider: preferences, models, temperature: _t, tools: _tools, ...ask } = drawn
+        const [asked] = models
+        const planned = (
+          changes: Partial<Ask['provider']>,
+          hints: { temperature?: number; seed?: number },
+        ) => {
+          const given = { ...preferences, require_parameters: undefined, ...changes }
+          return plan(
+            { ...ask, models: [asked!], ...hints, provider: given },
+            world,
+            100,
+            seed,
+            parseExtendedRequest,
+          )
+        }
+        const made = planned({}, { temperature: 1, seed: 1 })
+        const among = planned(preferences.order?.length ? {} : { allow_fallbacks: true }, {})
+        if (made instanceof ApiError || among instanceof ApiError) {
+          expect(made).toMatchObject({ code: (among as ApiError).code })
+          return
+        }
+        const offerOf = ({ offerId }: Candidate) => world.catalog.offers.get(offerId)!
+        const missing = (candidate: Candidate): string[] => {
+          const takes = world.catalog.models
+            .get(candidate.modelId)!
+            .supportedParameters.includes('temperature')
+          if (!takes) return ['temperature', 'seed']
+          return offerOf(candidate).provider.quirks ? ['seed'] : []
+        }
+        for (const candidate of made.candidates) expect(candidate.leftOut ?? []).toEqual(missing(candidate))
+        expect(made.ignoredParameters ?? []).toEqual([...new Set(made.candidates.flatMap(missing))])
+        const honouring = among.candidates.filter((candidate) => missing(candidate).length === 0)
+        const isHonoured = honouring.some(({ offerId }) => isUp(world.states.get(offerId)!))
+        if (!isHonoured) leavingOut++
+        const expected = (isHonoured ? honouring : among.candidates).map(({ offerId }) => offerId)
+        const taken = made.candidates.map(({ offerId }) => offerId)
+        if (preferences.allow_fallbacks === false && !preferences.order?.length) {
+          expect(taken).toHaveLength(1)
+          expect(expected).toContain(taken[0])
+        } else expect(taken.toSorted()).toEqual(expected.toSorted())
+      }),
+      { numRuns: RUNS / 4 },
+    )
+    expect(leavingOut).toBeGreaterThan(RUNS / 100)
   })
 })

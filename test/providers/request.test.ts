@@ -217,6 +217,19 @@ test('sampling parameters that the model refuses are left out, on every wire', (
   expect(chatBody({ ...changes, offer: { refusedSampling: ['top_p'] } })).toMatchObject({ temperature: 0.5 })
 })
 
+test('a Claude model on the chat-completions wire gets one sampling parameter in its range, and 3 and 3.5 both', () => {
+  const parameters = { temperature: 1.5, top_p: 0.9 }
+  const sentTo = (upstreamModel: string) => {
+    const { temperature, top_p } = chatBody({ parameters, offer: { upstreamModel } })
+    return { temperature, top_p }
+  }
+  for (const model of ['claude-3.7-sonnet', 'claude-3-7-sonnet', 'claude-sonnet-4.6', 'claude-opus-4-1'])
+    expect(sentTo(`anthropic/${model}`)).toEqual({ temperature: 1, top_p: undefined })
+  for (const model of ['anthropic/claude-3.5-haiku', 'claude-3-5-sonnet-20241022', 'claude-3-opus'])
+    expect(sentTo(model)).toEqual({ temperature: 1, top_p: 0.9 })
+  expect(sentTo('large-1')).toEqual(parameters)
+})
+
 describe('the messages wire', () => {
   test('system messages are apart, turns alternate, a tool result is told in words', () => {
     expect(anthropicBody({ messages: EVERY_ROLE })).toEqual({

@@ -36,6 +36,8 @@ export interface Candidate {
   image?: ImageChoice
   /** Sent upstream, so that the hold is a true bound. */
   completionLimit: number
+  /** The parameters of the request that it does not get; absent: it gets all. */
+  leftOut?: string[]
   /** Its first token may be late. */
   reasoning: boolean
   /**

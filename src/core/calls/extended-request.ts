@@ -118,12 +118,12 @@ export function parseExtendedRequest(body: unknown, exactJson?: ExactJson): Chat
 
 /**
  * Normalizes a body that matches its schema, and validates what the schema does not. Models must support the parameters
- * unless `provider.require_parameters` is false. Throws ApiError `invalid_request` whose `param` is the JSON path of
+ * that are no hints, unless `provider.require_parameters` is false. Throws ApiError `invalid_request` whose `param` is the JSON path of
  * the first offending field.
  */
 export function normalizeExtendedRequest(body: ExtendedBody, exactJson?: ExactJson): ChatRequest {
   if (body.provider?.require_parameters !== false) refuseUnhonoured(body)
-  const request = requestOf(body as ChatBody, readExtendedMessage, exactJson, 'but-sampling')
+  const request = requestOf(body as ChatBody, readExtendedMessage, exactJson, 'but-hints')
   const { messages, parameters } = request.content
   checkPairs(messages)
   checkBreakpoints(messages)

@@ -147,7 +147,7 @@ export function parseMessagesRequest(
   if (anyWire) checkPairs(native.messages, 'messages')
   const { model, models, routing_profile, provider, stream, max_tokens } = body
   const routed = { model, models, routing_profile, provider, stream, max_tokens, tools: body.tools ?? null }
-  const required = anyWire ? 'but-sampling' : 'none'
+  const required = anyWire ? 'but-hints' : 'none'
   const { content, ...rest } = requestOf({ ...routed, messages: [] }, noMessage, undefined, required)
   const { routingProfile } = content
   return {

@@ -7,8 +7,11 @@ import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal }
 export const SORTS = ['price', 'throughput', 'latency'] as const
 export type Sort = (typeof SORTS)[number]
 
-/** Which of a call's parameters its model must support: all, all but sampling parameters that are left out, or none. */
-export type RequiredParameters = 'all' | 'but-sampling' | 'none'
+/**
+ * Which of a call's parameters its model must support: all; all but hints, which are left out where they are not
+ * supported; or none, and all are sent.
+ */
+export type RequiredParameters = 'all' | 'but-hints' | 'none'
 
 /** The request's `provider` object. */
 export interface ProviderPreferences {

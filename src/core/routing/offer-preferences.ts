@@ -13,7 +13,7 @@ import type {
 import { dearestPromptRate, mediaRate, withoutCache } from '../catalog/token-rates.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import type { AllowList } from './allow-list.ts'
-import { supportsParameter } from './supported-parameters.ts'
+import { isHint, supportsParameter } from './supported-parameters.ts'
 
 /** Applies a request's `provider` preferences to the offers of a model: which ones it may use, and in which order. */
 
@@ -27,10 +27,12 @@ export interface OfferFilter extends Privacy {
   /** The providers that the client's key may use; undefined: every provider. */
   permitted: ProviderIds | undefined
   ignore: ProviderIds
-  /** Parameters that a model must support; none unless the request requires it. */
+  /** Parameters that an offer must support. */
   parameters: readonly string[]
-  /** Offers that do not get a sampling parameter, because their model rejects it, meet it nevertheless. */
-  leavesOutSampling: boolean
+  /** Parameters that an offer should support: one that does not is used if no other is, and does not get them. */
+  hints: readonly string[]
+  /** Whether offers of the client's wire must support parameters too; otherwise they get them as they are. */
+  isStrict: boolean
   maxPrice: ProviderPreferences['maxPrice']
   /** The client's wire, see CallNeeds. */
   wire: Wire | undefined
@@ -48,15 +50,16 @@ export function offerFilter(
   catalog: CatalogSnapshot,
   allowList?: Pick<AllowList, 'providers'>,
 ): OfferFilter {
-  const { only } = preferences
+  const { only, requireParameters: required } = preferences
   return {
     only: only && new Set(only.flatMap((name) => [...providersChosenBy(name, catalog)])),
     permitted: allowList?.providers,
     ignore: providersExcludedBy(preferences.ignore, catalog),
     zdr: preferences.zdr,
     denyDataCollection: preferences.dataCollection === 'deny',
-    parameters: preferences.requireParameters === 'none' ? [] : parameters,
-    leavesOutSampling: preferences.requireParameters === 'but-sampling',
+    parameters: required === 'none' ? [] : parameters.filter((name) => required === 'all' || !isHint(name)),
+    hints: required === 'but-hints' ? parameters.filter(isHint) : [],
+    isStrict: required === 'all',
     maxPrice: preferences.maxPrice,
     wire,
     onlyWire: onlyWire === true,
@@ -86,21 +89,30 @@ export const speaks = (
   { wire, onlyWire }: Pick<OfferFilter, 'wire' | 'onlyWire'>,
 ): boolean => !onlyWire || provider.wire === wire
 
-/**
- * Whether an offer honours a required parameter, or may leave it out. Providers of the client's wire get its parameters
- * as they are, and answer for them.
- */
+/** Whether an offer supports a parameter, or its provider speaks the client's wire and judges the parameter itself. */
 export const meetsParameter = (
   offer: Offer,
   model: Model,
   name: string,
-  { leavesOutSampling, wire }: Pick<OfferFilter, 'leavesOutSampling' | 'wire'>,
+  { isStrict, wire }: Pick<OfferFilter, 'isStrict' | 'wire'>,
 ): boolean =>
   supportsParameter(offer, model, name) ||
-  (leavesOutSampling && (leavesOut(offer, name) || offer.provider.wire === wire))
+  (!isStrict && offer.provider.wire === wire && !refuses(offer, name))
 
-/** Whether a parameter is not sent to an offer, because its model rejects it. */
-export const leavesOut = ({ refusedSampling }: Offer, name: string): boolean =>
+/** The parameters among those of a call that an offer does not get. */
+export const leftOutAt = (
+  offer: Offer,
+  model: Model,
+  parameters: readonly string[],
+  filter: Pick<OfferFilter, 'hints' | 'isStrict' | 'wire'>,
+): string[] =>
+  parameters.filter(
+    (name) =>
+      refuses(offer, name) || (filter.hints.includes(name) && !meetsParameter(offer, model, name, filter)),
+  )
+
+/** Whether a model rejects a sampling parameter. */
+const refuses = ({ refusedSampling }: Offer, name: string): boolean =>
   refusedSampling?.some((refused) => refused === name) === true
 
 /**

@@ -9,6 +9,7 @@ import { type ByokKey, takesByokKeys } from './byok.ts'
 import {
   isAllowed,
   isHealthy,
+  leftOutAt,
   meetsParameter,
   type OfferFilter,
   type OfferStates,
@@ -91,38 +92,41 @@ export function choicesOf(
   // With the client's BYOK key the tokens cause no cost for us, so that no prompt costs more than its rate.
   const fitsIn = (offer: Offer) =>
     fits(offer, needs.prompt, filter.media, capacity.own.has(offer) ? null : tokensAt(offer))
-  const allowed = (offers: Iterable<Offer>, isFit: (offer: Offer) => boolean) =>
-    [...offers].filter(
-      (offer) => isFit(offer) && isAllowed(offer, model, filter, entry.exactTools) && takesSchemas(offer),
-    )
+  const isEligible = (offer: Offer) =>
+    isAllowed(offer, model, filter, entry.exactTools) && takesSchemas(offer)
   const takesSchemas = ({ provider }: Offer): boolean => {
     if (!resolvesReferences(provider.wire) || tooLargeSchema(needs.schemas) === null) return true
     obstacles.add('schema')
     return false
   }
 
+  const ownOffers = [...capacity.own.keys()].filter((offer) => fitsIn(offer) && isEligible(offer))
+  const sharedOffers = shared.filter(
+    (offer) => fits(offer, needs.prompt, filter.media, tokensAt(offer)) && isEligible(offer),
+  )
   // The health of an offer with our key does not apply to another key.
   const ownStateOf: OfferStates = (offerId) => ({ ...stateOf(offerId), health: 'ready' })
-  const own = orderOffers(allowed(capacity.own.keys(), fitsIn), order, ownStateOf, random).flatMap((offer) =>
-    capacity.own.get(offer)!.map((providerKeyId) => ({ offer, providerKeyId, isHealthy: true })),
-  )
-  const isChosen = own.length > 0 && !allowFallbacks && pinned.length === 0
-  const sharedFirst = isChosen
-    ? []
-    : orderOffers(
-        allowed(shared, (offer) => fits(offer, needs.prompt, filter.media, tokensAt(offer))),
-        order,
-        stateOf,
-        random,
-      )
-  const targets = [
-    ...own,
-    ...sharedFirst.map((offer) => ({ offer, providerKeyId: null, isHealthy: isHealthy(stateOf(offer.id)) })),
-  ]
-  const choices = targets.flatMap(({ isHealthy, ...target }) => {
-    const candidate = toCandidate(entry, target, request, needs, tokensAt(target.offer), options)
-    return candidate ? [{ candidate, isHealthy }] : []
-  })
+  const choicesAmong = (isTaken: (offer: Offer) => boolean): Choice[] => {
+    const own = orderOffers(ownOffers.filter(isTaken), order, ownStateOf, random).flatMap((offer) =>
+      capacity.own.get(offer)!.map((providerKeyId) => ({ offer, providerKeyId, isHealthy: true })),
+    )
+    const isChosen = own.length > 0 && !allowFallbacks && pinned.length === 0
+    const others = isChosen ? [] : orderOffers(sharedOffers.filter(isTaken), order, stateOf, random)
+    const targets = [
+      ...own,
+      ...others.map((offer) => ({ offer, providerKeyId: null, isHealthy: isHealthy(stateOf(offer.id)) })),
+    ]
+    return targets.flatMap(({ isHealthy, ...target }) => {
+      const candidate = toCandidate(entry, target, request, needs, tokensAt(target.offer), options)
+      if (candidate === null) return []
+      const leftOut = needs.extended ? leftOutAt(target.offer, model, needs.parameters, filter) : []
+      return [{ candidate: leftOut.length > 0 ? { ...candidate, leftOut } : candidate, isHealthy }]
+    })
+  }
+  const honoursHints = (offer: Offer) =>
+    filter.hints.every((name) => meetsParameter(offer, model, name, filter))
+  const honouring = filter.hints.length > 0 ? choicesAmong(honoursHints) : []
+  const choices = honouring.some((choice) => choice.isHealthy) ? honouring : choicesAmong(() => true)
   if (choices.length === 0) {
     const isTooLong = model.offers.length > 0 && !model.offers.some(fitsIn)
     const isServed = capacity.own.size + shared.length > 0

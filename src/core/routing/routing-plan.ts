@@ -8,7 +8,7 @@ import { greaterOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { sumOfTokens } from '../media/media-tokens.ts'
 import { promptBoundOf } from '../text-tokens/prompt-tokens.ts'
-import { leavesOut, offerFilter, providersChosenBy } from './offer-preferences.ts'
+import { offerFilter, providersChosenBy } from './offer-preferences.ts'
 import { resolveModels } from './plan-models.ts'
 import { type Choice, choicesOf, type PlannedCall, type PlanOptions, unmetParameter } from './plan-offers.ts'
 import { type Obstacle, planRefusal, unsupportedParameter } from './plan-refusal.ts'
@@ -69,9 +69,7 @@ export function planRoute(
       Math.min(sumOfTokens(media?.likely), promptTokensBound),
     ),
   )
-  const ignored = needs.parameters.filter((name) =>
-    candidates.some(({ offerId }) => leavesOut(catalog.offers.get(offerId)!, name)),
-  )
+  const ignored = needs.parameters.filter((name) => candidates.some(({ leftOut }) => leftOut?.includes(name)))
   return {
     ...priced(candidates),
     promptTokens: needs.prompt.textTokens + mediaLikely,

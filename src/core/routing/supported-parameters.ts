@@ -7,6 +7,21 @@ const NOT_CARRIED: Record<Wire, readonly string[]> = {
   'google-generate-content': ['parallel_tool_calls'],
 }
 
+/**
+ * Parameters that steer a completion without changing what it means. A model that does not support one serves the call
+ * without it, unless the request requires all parameters.
+ */
+const HINTS: ReadonlySet<string> = new Set([
+  'temperature',
+  'top_p',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
+  'reasoning_effort',
+])
+
+export const isHint = (name: string): boolean => HINTS.has(name)
+
 /** Parameters that model lists rarely name, by the parameter that implies them. */
 const IMPLIED_BY: Readonly<Record<string, string>> = {
   tool_choice: 'tools',

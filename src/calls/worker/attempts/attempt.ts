@@ -2,7 +2,12 @@ import type { ByokKeyVault } from '../../../byok/byok-key-vault.ts'
 import { type AttemptOutcome, factsOf, unsentAttempt } from '../../../core/calls/attempt-outcome.ts'
 import type { CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
 import type { OnProgress } from '../../../core/calls/completion.ts'
-import { type CallContent, kindOf, messagesOf } from '../../../core/calls/kinds/call-kinds.ts'
+import {
+  type CallContent,
+  kindOf,
+  messagesOf,
+  withoutParameters,
+} from '../../../core/calls/kinds/call-kinds.ts'
 import { attemptFailure } from '../../../core/failover/attempt-failure.ts'
 import type { ProviderClients } from '../../../providers/provider-clients.ts'
 import type { AttemptRequest, ProviderClient } from '../../../providers/wire.ts'
@@ -83,8 +88,12 @@ export async function runAttempt(
   }
 }
 
-/** What is asked of a candidate. What is written to its prompt cache needs a rate, unless its provider bills the client. */
-function contentAt(candidate: Candidate, content: CallContent): CallContent {
+/**
+ * What is asked of a candidate: without the parameters that it does not get. What is written to its prompt cache needs a
+ * rate, unless its provider bills the client.
+ */
+function contentAt(candidate: Candidate, whole: CallContent): CallContent {
+  const content = candidate.leftOut ? withoutParameters(whole, candidate.leftOut) : whole
   return pricesCacheWrites(candidate) ? content : (kindOf(content).withoutCaching?.(content) ?? content)
 }
 

@@ -54,6 +54,20 @@ export const messagesOf = (content: CallContent): readonly ChatMessage[] =>
 export const parametersOf = (content: CallContent): SamplingParameters =>
   'parameters' in content ? content.parameters : {}
 
+/** A content without some of its parameters. */
+export const withoutParameters = <Content extends CallContent>(
+  content: Content,
+  names: readonly string[],
+): Content =>
+  'parameters' in content
+    ? {
+        ...content,
+        parameters: Object.fromEntries(
+          Object.entries(content.parameters).filter(([name]) => !names.includes(name)),
+        ),
+      }
+    : content
+
 /** The route at which models of a kind are called. */
 export const surfaceOf = (kind: ModelKind): string => CALL_KINDS[kind].surface
 
