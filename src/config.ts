@@ -273,7 +273,10 @@ const Settings = Type.Object({
   byokFeePercent: integer(5, 'of the listed rate: the routing fee of a call on a BYOK key', [0, 100]),
 
   bodyLimitBytes: integer(32 * MEGABYTE, 'the body of a call; then 413'),
-  textBodyLimitBytes: integer(4 * MEGABYTE, 'the part of a body that is not inline media; then 413'),
+  textBodyLimitBytes: integer(
+    4 * MEGABYTE,
+    'the part of a body that is not inline media; then 413. Three times as much for chat completions, messages and responses under `/v2`',
+  ),
   bodyTimeoutMs: integer(30_000, 'until the body of a request has arrived'),
   unreadTimeoutMs: integer(60_000, 'until a client reads more of a response; then its connection is closed'),
   bodyIdleMs: integer(10_000, 'until more of a request body has arrived; then 408'),

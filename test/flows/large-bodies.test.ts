@@ -100,7 +100,7 @@ test.each<[AgentSurface, string]>([
   ['/v2/messages', 'test/native'],
   ['/v2/responses', 'test/agent'],
 ])(
-  'a history of an agent through %s, of 1 MB and of 10 MB, holds up no event loop',
+  'a history of an agent through %s, of 1 MB and of 10 MB, with and without images, holds up no event loop',
   async (surface, model) => {
     const { key } = await stack.account('500.00')
     const megabyte = agentHistory(surface, { model, textBytes: 1_000_000, turns: 200 })
@@ -112,9 +112,13 @@ test.each<[AgentSurface, string]>([
       turns: MANY_TURNS,
       imageBytes: 6.3 * MEGABYTE,
     })
-    const turns = await turnsOf(surface, key, long, 2)
-    expect(turns.api).toBeLessThan(TURN_MS_MAX)
-    expect(turns.dispatch).toBeLessThan(TURN_MS_MAX)
+    const text = agentHistory(surface, { model, textBytes: 12 * MEGABYTE, turns: MANY_TURNS })
+    expect(text.length).toBeGreaterThan(10 * MEGABYTE)
+    for (const body of [long, text]) {
+      const turns = await turnsOf(surface, key, body, 2)
+      expect(turns.api).toBeLessThan(TURN_MS_MAX)
+      expect(turns.dispatch).toBeLessThan(TURN_MS_MAX)
+    }
   },
 )
 

@@ -25,8 +25,8 @@ const owner = testAccount(stack, '5.00')
 const body = (content: string, model = 'test/plain') =>
   JSON.stringify({ model, max_tokens: 4, messages: [{ role: 'user', content }] })
 
-async function post(text: string, by = owner.key) {
-  const response = await fetch(`${stack.url}/v1/chat/completions`, {
+async function post(text: string, by = owner.key, path = '/v1/chat/completions') {
+  const response = await fetch(stack.url + path, {
     method: 'POST',
     headers: { authorization: `Bearer ${by}`, 'content-type': 'application/json' },
     body: text,
@@ -113,6 +113,16 @@ describe('the weight of request bodies', () => {
     expect(long).toMatchObject({ status: 413, code: 'request_too_large' })
     expect((await post(body('x'.repeat(TEXT_LIMIT - 1_000)), other)).status).toBe(200)
   })
+
+  test.each(['/v2/chat/completions', '/v2/messages', '/v2/messages/count_tokens'])(
+    'a history at %s is a 413 beyond three times the limit of text',
+    async (path) => {
+      const { key: other } = await stack.account('5.00')
+      const long = await post(body('x'.repeat(3 * TEXT_LIMIT)), other, path)
+      expect(long.status).toBe(413)
+      expect((await post(body('x '.repeat(TEXT_LIMIT)), other, path)).status).toBe(200)
+    },
+  )
 })
 
 describe('requests that are refused', () => {

@@ -23,7 +23,7 @@ export interface RoutingPlan {
   dearestCompletionRate: bigint
   /** The longest completion limit among the candidates. */
   completionLimit: number
-  /** Tokens of the prompt for the rate limit: a bound of its text, and its likely media tokens. */
+  /** Tokens of the prompt for the rate limit: a bound of its text, at most the largest window, and its likely media tokens. */
   promptTokens: number
   /** See ChatContent. */
   extended?: true
@@ -69,10 +69,11 @@ export function planRoute(
       Math.min(sumOfTokens(media?.likely), promptTokensBound),
     ),
   )
+  const mostPromptTokens = Math.max(...candidates.map(({ promptTokensBound }) => promptTokensBound))
   const ignored = needs.parameters.filter((name) => candidates.some(({ leftOut }) => leftOut?.includes(name)))
   return {
     ...priced(candidates),
-    promptTokens: needs.prompt.textTokens + mediaLikely,
+    promptTokens: Math.min(needs.prompt.textTokens, mostPromptTokens) + mediaLikely,
     ...(auto && { auto }),
     ...(needs.extended && { extended: true, ...(ignored.length > 0 && { ignoredParameters: ignored }) }),
   }

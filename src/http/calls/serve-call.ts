@@ -13,7 +13,7 @@ import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import { readCallLabels } from '../../core/calls/call-labels.ts'
 import { refuseLongText } from '../../core/calls/chat-request.ts'
 import { readConversationId } from '../../core/calls/conversation-id.ts'
-import { type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
+import { type CallContent, type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { BoundedJson } from '../../core/json/bounded-json.ts'
 import { invalid } from '../../core/kernel/errors.ts'
 import type { BodyStore } from '../../platform/body-store/body-store.ts'
@@ -63,6 +63,19 @@ export interface CallServices {
   }
 }
 
+/** How much more text a call under /v2 may have, because agents send their whole history. */
+const HISTORY_FACTOR = 3
+
+/** Refuses a prompt with too much text. Throws ApiError `request_too_large`. */
+export function refuseLongPrompt(
+  content: CallContent,
+  { bodyBytes, routeOptions }: Pick<FastifyRequest, 'bodyBytes' | 'routeOptions'>,
+  { textBodyLimitBytes }: Pick<CallServices['limits'], 'textBodyLimitBytes'>,
+): void {
+  const factor = routeOptions.url?.startsWith('/v2/') ? HISTORY_FACTOR : 1
+  refuseLongText(kindOf(content).media(content), bodyBytes, textBodyLimitBytes * factor)
+}
+
 /** A call that a route requests. */
 export interface RequestedCall {
   call: CallRequest
@@ -101,7 +114,7 @@ export async function serveCall(
   // The request object lives as long as its response, so that its text is released here.
   request.body = undefined
   request.exactJson = undefined
-  refuseLongText(kindOf(asking.content).media(asking.content), bodyBytes, deps.limits.textBodyLimitBytes)
+  refuseLongPrompt(asking.content, request, deps.limits)
   const incoming = {
     call: asking,
     key,

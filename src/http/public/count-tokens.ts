@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
 import { isAutoModel } from '../../core/auto/auto-routing.ts'
-import { mediaParts, refuseLongText } from '../../core/calls/chat-request.ts'
+import { mediaParts } from '../../core/calls/chat-request.ts'
 import { kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import { CountTokensBody, type NativeContent, parseCountRequest } from '../../core/calls/messages-request.ts'
 import { type CatalogSnapshot, findByWireName, findModel, type Model } from '../../core/catalog/catalog.ts'
@@ -12,7 +12,7 @@ import { mediaTokens, sumOfTokens } from '../../core/media/media-tokens.ts'
 import { modelNotFound } from '../../core/routing/plan-refusal.ts'
 import { countPrompt } from '../../providers/count-tokens.ts'
 import { stableMessagesError } from '../calls/messages-format.ts'
-import { callingKey } from '../calls/serve-call.ts'
+import { callingKey, refuseLongPrompt } from '../calls/serve-call.ts'
 import { speakMessages } from '../plugins/messages-wire.ts'
 import { createSlots } from '../slots.ts'
 
@@ -54,7 +54,7 @@ export const countTokensRoute =
       async (request, reply) => {
         const { keyId } = callingKey(request)
         const call = parseCountRequest(request.body)
-        refuseLongText(mediaParts(call.messages), request.bodyBytes, limits.textBodyLimitBytes)
+        refuseLongPrompt(call, request, limits)
         const model = modelOf(request.body.model ?? 'auto', catalog())
         return slots.run(keyId, async () => {
           const { tokens, isExact } = await countFor(call, model, isExtended)

@@ -213,6 +213,12 @@ describe('a routing plan', () => {
     expect(limitOf(5_000, 500)).toBe(500)
   })
 
+  test('counts a prompt towards the rate limit by its bound, and at most by the largest window', () => {
+    expect(plan({ model: 'gpt-y' }, 900).promptTokens).toBe(900)
+    const { promptTokens, candidates } = plan({ models: ['x', 'gpt-y'] }, 5_000_000)
+    expect(promptTokens).toBe(Math.max(...candidates.map(({ contextLength }) => contextLength)))
+  })
+
   test('bounds the cost at the dearest candidate', () => {
     const { worstCase, completionLimit, dearestPrompt, dearestCompletionRate } = plan({
       models: ['x', 'gpt-y'],
