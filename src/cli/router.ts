@@ -4,7 +4,8 @@
  *   score FILE.jsonl      reads lines of {id, prompt} or {id, messages}, prints lines of {id, score, kind, tier, model}
  *   calibrate FILE.jsonl  the same lines of your own traffic, to prices of a point for the catalog document
  *   explain "PROMPT"      kind and score, what moved it, and the models that each profile would try with their quality,
- *                         cost and value
+ *                         cost and value; with --messages FILE.json, a file with {messages}, also whether the
+ *                         conversation stays on its model
  *
  * The models are those whose provider's key is in the environment; --all counts every key as set, as do `score` and
  * `calibrate` if none is. --point-usd replaces the profile's price of a point.
@@ -25,7 +26,7 @@ import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `usage: router score FILE.jsonl [--profile auto] [--point-usd USD] [--all] [--json]
        router calibrate FILE.jsonl [--all] [--json]
-       router explain "PROMPT" [--all] [--json]`
+       router explain "PROMPT" | --messages FILE.json [--all] [--json]`
 
 const SCORE_DECIMALS = 6
 
@@ -34,11 +35,12 @@ const OPTIONS = {
   all: { type: 'boolean', default: false },
   profile: { type: 'string', default: 'auto' },
   'point-usd': { type: 'string' },
+  messages: { type: 'string' },
 } as const
 
 async function router(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const { values: flags, positionals } = parseArgs({ args, allowPositionals: true, options: OPTIONS })
-  const [command, argument, ...rest] = positionals
+  const [command, argument = flags.messages, ...rest] = positionals
   if (argument === undefined || rest.length > 0) throw new UsageError(USAGE)
   // npm runs scripts in the project's folder; paths are relative to the caller's.
   const path = resolve(environment.INIT_CWD ?? '', argument)
@@ -56,7 +58,13 @@ async function router(args: string[], environment: NodeJS.ProcessEnv): Promise<C
     case 'calibrate':
       return calibrate(path, await loadLadder(environment, flags.all))
     case 'explain':
-      return explain(argument, environment, flags.all)
+      return explain(
+        flags.messages === undefined
+          ? { messages: [{ role: 'user', content: argument }] }
+          : await readJson(path),
+        environment,
+        flags.all,
+      )
     default:
       throw new UsageError(USAGE)
   }
@@ -118,9 +126,11 @@ function readLine(line: string, number: number): Line {
   }
 }
 
-async function explain(prompt: string, environment: NodeJS.ProcessEnv, all: boolean): Promise<CommandOutput> {
+const readJson = async (path: string): Promise<unknown> => JSON.parse(await readFile(path, 'utf8'))
+
+async function explain(body: unknown, environment: NodeJS.ProcessEnv, all: boolean): Promise<CommandOutput> {
   const catalog = await loadSnapshot(environment)
-  const { content } = parseChatRequest({ messages: [{ role: 'user', content: prompt }] })
+  const { content } = parseChatRequest(body)
   const explanation = explainAuto(content, all ? withEveryKey(catalog) : catalog)
   const { score, kind, features, profiles } = explanation
   const text = [
@@ -136,7 +146,12 @@ async function explain(prompt: string, environment: NodeJS.ProcessEnv, all: bool
 
 const NO_MODELS = 'no model: no provider key is in the environment (--all shows the whole catalog)'
 
-function profileLines({ profile, pointUsd, candidates }: AutoExplanation['profiles'][number]): string[] {
+function profileLines({
+  profile,
+  pointUsd,
+  candidates,
+  stay,
+}: AutoExplanation['profiles'][number]): string[] {
   const heading = `${profile}: ${pointUsd} USD per point of quality and 1,000 calls`
   if (candidates.length === 0) return ['', heading, `  ${NO_MODELS}`]
   return [
@@ -146,7 +161,15 @@ function profileLines({ profile, pointUsd, candidates }: AutoExplanation['profil
       ({ model, quality, basis, usdPer1000, value }) =>
         `  ${model.padEnd(40)} quality ${quality.toFixed(3)} (${basis})  ${usdPer1000.toFixed(3)} USD per 1,000  value ${value.toFixed(2)}`,
     ),
+    ...(stay ? [stayLine(stay)] : []),
   ]
+}
+
+function stayLine(stay: NonNullable<AutoExplanation['profiles'][number]['stay']>): string {
+  const { model, best, stays, gainedPoints, savedPoints, savedUsdPer1000 } = stay
+  if (model === best) return `  stays on ${model}, the model of the best value`
+  const cost = `costs ${savedPoints.toFixed(2)} (cached input, ${savedUsdPer1000.toFixed(3)} USD per 1,000)`
+  return `  ${stays ? `stays on ${model}` : `leaves ${model}`}: ${best} gains ${gainedPoints.toFixed(2)} points, leaving ${cost}`
 }
 
 /** The catalog as if every offer were available. */

@@ -103,6 +103,14 @@ describe('npm run router', () => {
       models: ['acme/large-1'],
     })
     expect(profiles[0].candidates[0]).toMatchObject({ model: 'acme/large-1', basis: 'price' })
+    const messages = [
+      { role: 'user', content: 'A long text. '.repeat(1_000) },
+      { role: 'assistant', content: 'Yes.' },
+      { role: 'user', content: 'hello' },
+    ]
+    await writeFile(join(folder, 'talk.json'), JSON.stringify({ messages }))
+    const talk = await router(['explain', '--messages', 'talk.json', '--all'], { CATALOG_FILE: file })
+    expect(talk.stdout).toContain('stays on acme/large-1')
     const keyless = await router(['explain', 'hello'], { CATALOG_FILE: file })
     expect(keyless.stdout).toContain('no provider key')
     const all = (await router(['explain', 'hello', '--all'], { CATALOG_FILE: file })).stdout

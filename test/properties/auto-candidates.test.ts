@@ -29,7 +29,7 @@ function choice(
   const priced = { ...catalog, autoPointUsd }
   return {
     ...chooseAutoModels(needs.auto, needs, priced, isUsable),
-    ...valueModels(needs.auto, needs, priced),
+    ...valueModels(needs.auto, priced),
   }
 }
 

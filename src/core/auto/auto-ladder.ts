@@ -13,10 +13,10 @@ export interface AutoLadder {
   abilities: readonly Abilities[]
   /** The same by kind, for a fast pass over all models. */
   abilityOf: Readonly<Record<TaskKind, Float64Array>>
-  /** USD per token that the client pays: of the prompt, of a prompt that the provider has in its cache, of the completion. */
+  /** USD per token that the client pays: of the prompt, of the completion, of a prompt that the provider has in its cache. */
   promptUsd: Float64Array
-  cachedUsd: Float64Array
   completionUsd: Float64Array
+  cachedUsd: Float64Array
   tiers: ReadonlyMap<Model, Tier>
   /** By kind: the models to choose among. */
   usual: Readonly<Record<TaskKind, ValueTree>>
@@ -40,7 +40,6 @@ export const autoLadder = oncePer((models: readonly Model[]): AutoLadder => {
     Float64Array.from(models, (model) => Number(rateOf(model)) / PICO_PER_USD)
   const prices = {
     promptUsd: usd(({ rate }) => rate.prompt),
-    cachedUsd: usd(({ rate }) => rate.cacheRead ?? rate.prompt),
     completionUsd: usd(({ rate }) => rate.completion),
   }
   const abilityOf = byKind((kind) => Float64Array.from(abilities, (one) => one[kind].value))
@@ -52,6 +51,7 @@ export const autoLadder = oncePer((models: readonly Model[]): AutoLadder => {
     abilities,
     abilityOf,
     ...prices,
+    cachedUsd: usd(({ rate }) => rate.cacheRead ?? rate.prompt),
     tiers: priceTiers(models),
     usual: treesOf(all.filter((index) => isUsual(models[index]!))),
     all: treesOf(all),

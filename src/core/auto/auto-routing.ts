@@ -1,16 +1,20 @@
-import type { AutoPrompt, CallNeeds } from '../calls/kinds/call-kind.ts'
+import type { AutoPrompt, CallNeeds, CallSize } from '../calls/kinds/call-kind.ts'
 import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
 import { takesInput } from '../routing/plan-candidate.ts'
 import { type AutoLadder, autoLadder } from './auto-ladder.ts'
+import type { TurnReading } from './difficulty/score-turns.ts'
 import { easeOf, expectedQuality } from './model-quality.ts'
 import type { TaskKind } from './quality-figure.ts'
+import { type ConversationTurn, type Stay, staysOn } from './stay.ts'
 import type { AutoDecision, PointPrices, RoutingProfile } from './tiers.ts'
 import { inOrderOfValue, type ValueTree } from './value-tree.ts'
 
 export interface AutoChoice extends AutoDecision {
   kind: TaskKind
-  /** Best value first. Empty only if the catalog has no model for `auto`. */
+  /** The model that the conversation stays on, then best value first. Empty only if the catalog has no model for `auto`. */
   models: Model[]
+  /** Why a conversation stays on its model or leaves it; absent if no model has any of it in a priced cache. */
+  stay?: Stay
   /** Every chosen model has an offer that honours tool definitions exactly, and only those are to be used. */
   exactTools: boolean
 }
@@ -28,7 +32,8 @@ export const pointUsdOf = (
 /**
  * Chooses the models for a request to `auto`, best value first: expected quality at the kind and the difficulty of the
  * prompt, less the expected cost at the profile's price of a point. So a model is never chosen over a cheaper one of
- * higher quality, and it excludes a model if a newer one of its line costs less and can take the request too.
+ * higher quality, and it excludes a model if a newer one of its line costs less and can take the request too. A
+ * conversation stays on its model while the cached input there saves more than the best model gains.
  * `isUsable` returns whether a model satisfies the request's preferences, `isPermitted` whether the client's key may
  * use it. If no model is left, it chooses among the permitted ones without the preferences, so that the plan can report
  * what rules them out.
@@ -42,14 +47,14 @@ export function chooseAutoModels(
 ): AutoChoice {
   const { profile, tools } = prompt
   const ladder = autoLadder(catalog.autoLadder)
-  const valuation = valueModels(prompt, needs, catalog)
+  const valuation = valueModels(prompt, catalog)
   const { kind, score } = valuation
-  const { [kind]: usual } = ladder.usual
-  const { [kind]: all } = ladder.all
+  const { usual, all } = ladder
+  const turns = needs.pricesCache ? valuedTurns(prompt, catalog) : []
   const needsTools = profile === 'agentic' || tools > 0
   const fits = (model: Model) => isPermitted(model) && canTake(model, needs, needsTools)
   const fitsAndUsable = (model: Model) => fits(model) && isUsable(model)
-  const attempts: Array<[ValueTree, (model: Model) => boolean]> = [
+  const attempts: Array<[AutoLadder['usual'], (model: Model) => boolean]> = [
     [usual, fitsAndUsable],
     [all, fitsAndUsable],
     [usual, fits],
@@ -58,11 +63,14 @@ export function chooseAutoModels(
   ]
   if (profile === 'agentic')
     attempts.unshift([usual, (model) => hasExactTools(model) && fitsAndUsable(model)])
-  for (const [index, [tree, accepts]] of attempts.entries()) {
-    const models = bestValues(ladder, inOrderOfValue(tree, valuation.valueAt), accepts)
+  for (const [index, [trees, accepts]] of attempts.entries()) {
+    const inOrder = (turn: Valuation) => acceptedInOrder(ladder, trees[turn.kind], turn, accepts)
+    const stay = staysOn(turns, (turn) => inOrder(turn).next().value)
+    const models = bestValues(ladder, inOrder(valuation), stay?.stays ? stay.model : undefined)
     if (models.length === 0) continue
     const exactTools = profile === 'agentic' && index === 0
-    return { score, kind, tier: ladder.tiers.get(models[0]!)!, profile, models, exactTools }
+    const tier = ladder.tiers.get(models[0]!)!
+    return { score, kind, tier, profile, models, ...(stay && { stay }), exactTools }
   }
   return { score, kind, tier: 'light', profile, models: [], exactTools: false }
 }
@@ -71,15 +79,13 @@ const hasExactTools = (model: Model): boolean =>
   model.offers.some(({ shared, exactTools }) => shared && exactTools)
 
 /** What `auto` expects of the models of the ladder for one prompt, by index. */
-export interface Valuation {
+export interface Valuation extends ConversationTurn {
   kind: TaskKind
   score: number
   /** Expected share of such calls that are answered well. */
   qualityAt(index: number): number
-  /** USD of 1,000 such calls, as the client pays them. */
+  /** USD of 1,000 such calls, as the client pays them, where no part of the prompt is cached. */
   usdPer1000At(index: number): number
-  /** Points of quality, less the cost in points. */
-  valueAt(index: number): number
 }
 
 /** The assumed length of a completion in tokens. A guess; it matters only where prompt and completion prices diverge. */
@@ -95,31 +101,56 @@ export const COMPLETION_TOKENS: Record<TaskKind, number> = {
 const CALLS = 1_000
 const POINTS = 100
 
-export function valueModels(
-  { profile, turns: readTurns, promptTokens, repeatedTokens }: AutoPrompt,
-  { pricesCache }: Pick<CallNeeds, 'pricesCache'>,
-  catalog: Pick<CatalogSnapshot, 'autoLadder' | 'autoPointUsd'>,
+/** Shorter prompts are not cached: the least that providers cache. */
+const LEAST_CACHED_TOKENS = 1_024
+
+type ValuedCatalog = Pick<CatalogSnapshot, 'autoLadder' | 'autoPointUsd'>
+
+/** The valuation of the models for the call itself. */
+export function valueModels(prompt: AutoPrompt, catalog: ValuedCatalog): Valuation {
+  return valuationOf(prompt, prompt.turns(), prompt.size, catalog)
+}
+
+/**
+ * The same for the calls of the conversation, oldest first, the call itself last. Empty if none of it can be cached.
+ * The messages alone decide, so every instance finds the same, and no conversation is remembered.
+ */
+function valuedTurns(prompt: AutoPrompt, catalog: ValuedCatalog): Valuation[] {
+  const { size, turnSizes } = prompt
+  if (size.repeatedTokens < LEAST_CACHED_TOKENS) return []
+  const turns = prompt.turns()
+  const sizes = turnSizes.slice(-turns.length)
+  const began = sizes.map((turnSize, index) =>
+    valuationOf(prompt, turns.slice(0, index + 1), turnSize, catalog),
+  )
+  const isFirstOfTurn = sizes.at(-1)?.promptTokens === size.promptTokens
+  return isFirstOfTurn ? began : [...began, valuationOf(prompt, turns, size, catalog)]
+}
+
+function valuationOf(
+  { profile }: Pick<AutoPrompt, 'profile'>,
+  turns: readonly TurnReading[],
+  { promptTokens, repeatedTokens }: CallSize,
+  catalog: ValuedCatalog,
 ): Valuation {
   const ladder = autoLadder(catalog.autoLadder)
-  const turns = readTurns()
   const { score, kind: asked } = turns.at(-1)!
   const kind = profile === 'agentic' ? 'agentic' : asked
   const ease = easeOf(kind, heldScore(turns.map((turn) => turn.score)))
   const pointUsd = pointUsdOf(profile, catalog)
-  const cached = pricesCache ? repeatedTokens : 0
+  const cached = repeatedTokens < LEAST_CACHED_TOKENS ? 0 : repeatedTokens
   const abilities = ladder.abilityOf[kind]
   const qualityAt = (index: number) => expectedQuality(abilities[index]!, ease)
   const usdPer1000At = (index: number) =>
-    CALLS *
-    ((promptTokens - cached) * ladder.promptUsd[index]! +
-      cached * ladder.cachedUsd[index]! +
-      COMPLETION_TOKENS[kind] * ladder.completionUsd[index]!)
+    CALLS * (promptTokens * ladder.promptUsd[index]! + COMPLETION_TOKENS[kind] * ladder.completionUsd[index]!)
   return {
     kind,
     score,
+    pointUsd,
     qualityAt,
     usdPer1000At,
     valueAt: (index) => POINTS * qualityAt(index) - usdPer1000At(index) / pointUsd,
+    savedUsdPer1000At: (index) => CALLS * cached * (ladder.promptUsd[index]! - ladder.cachedUsd[index]!),
   }
 }
 
@@ -139,20 +170,28 @@ export function heldScore(scores: readonly number[]): number {
 /** After the first model, so many accepted ones are looked at for others of other vendors. */
 const MOST_COMPARED = 64
 
-/**
- * The first accepted models of a sequence. Each one after the first is of a vendor not yet chosen if possible, so that an
- * outage of one vendor leaves a model. A model is left out if a newer one of its line costs less and is accepted too.
- */
-function bestValues(
+/** The accepted models, best value first. A model is left out if a newer one of its line costs less and is accepted too. */
+function* acceptedInOrder(
   { models, betterBuys }: AutoLadder,
-  sequence: Iterable<number>,
+  tree: ValueTree,
+  { valueAt }: ConversationTurn,
   isAccepted: (model: Model) => boolean,
-): Model[] {
+): Generator<number, undefined> {
   const accepts = (index: number) => isAccepted(models[index]!)
-  const chosen: Model[] = []
+  for (const index of inOrderOfValue(tree, valueAt)) {
+    if (accepts(index) && !betterBuys.get(index)?.some(accepts)) yield index
+  }
+}
+
+/**
+ * The first models of a sequence, after the one that the conversation stays on. Each one after the first is of a vendor
+ * not yet chosen if possible, so that an outage of one vendor leaves a model.
+ */
+function bestValues({ models }: AutoLadder, sequence: Iterable<number>, stayed: number | undefined): Model[] {
+  const chosen: Model[] = stayed === undefined ? [] : [models[stayed]!]
   const spare: Model[] = []
   for (const index of sequence) {
-    if (!accepts(index) || betterBuys.get(index)?.some(accepts)) continue
+    if (index === stayed) continue
     const model = models[index]!
     const isOfOther = chosen.every(({ vendor }) => vendor !== model.vendor)
     ;(isOfOther ? chosen : spare).push(model)

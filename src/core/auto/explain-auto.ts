@@ -13,6 +13,7 @@ import {
 } from './difficulty/score-turns.ts'
 import type { Ability } from './model-quality.ts'
 import type { TaskKind } from './quality-figure.ts'
+import type { Stay } from './stay.ts'
 import { ROUTING_PROFILES, type RoutingProfile, type Tier } from './tiers.ts'
 
 /** The reasons for a choice by `auto`. For operators only, because it names the targets. */
@@ -32,6 +33,13 @@ interface ProfileExplanation {
   /** In the order in which they are tried. */
   models: string[]
   candidates: Candidate[]
+  /** For a conversation: the model it was on, and whether it stays there. */
+  stay?: StayExplanation
+}
+
+interface StayExplanation extends Omit<Stay, 'model' | 'best'> {
+  model: string
+  best: string
 }
 
 interface Candidate {
@@ -47,7 +55,7 @@ interface Candidate {
 
 const FEATURES_SHOWN = 8
 
-/** Explains the choice of `auto` for a request under each routing profile. */
+/** Explains the choice of `auto` for a request under each routing profile, where cached input has its own price. */
 export function explainAuto(content: ChatContent, catalog: CatalogSnapshot): AutoExplanation {
   const profiles = ROUTING_PROFILES.map((profile) =>
     explainProfile({ ...content, routingProfile: profile }, catalog),
@@ -61,9 +69,9 @@ export function explainAuto(content: ChatContent, catalog: CatalogSnapshot): Aut
 }
 
 function explainProfile(content: ChatContent, catalog: CatalogSnapshot): ProfileExplanation {
-  const needs = chatNeeds(content)
-  const { profile, tier, models } = chooseAutoModels(needs.auto, needs, catalog, () => true)
-  const { kind, qualityAt, usdPer1000At, valueAt } = valueModels(needs.auto, needs, catalog)
+  const needs = { ...chatNeeds(content), pricesCache: true }
+  const { profile, tier, models, stay } = chooseAutoModels(needs.auto, needs, catalog, () => true)
+  const { kind, qualityAt, usdPer1000At, valueAt } = valueModels(needs.auto, catalog)
   const ladder = autoLadder(catalog.autoLadder)
   const candidateOf = (model: Model): Candidate => {
     const index = ladder.models.indexOf(model)
@@ -82,6 +90,9 @@ function explainProfile(content: ChatContent, catalog: CatalogSnapshot): Profile
     tier,
     models: models.map(({ id }) => id),
     candidates: models.map(candidateOf),
+    ...(stay && {
+      stay: { ...stay, model: ladder.models[stay.model]!.id, best: ladder.models[stay.best]!.id },
+    }),
   }
 }
 

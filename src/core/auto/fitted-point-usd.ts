@@ -28,7 +28,7 @@ export function fittedPointUsd(traffic: readonly Prompt[], catalog: CatalogSnaps
       return prompts.reduce((sum, needs) => {
         const [first] = chooseAutoModels(needs.auto, needs, priced, () => true).models
         const index = first ? autoLadder(catalog.autoLadder).models.indexOf(first) : -1
-        return index < 0 ? sum : sum + valueModels(needs.auto, needs, priced).usdPer1000At(index)
+        return index < 0 ? sum : sum + valueModels(needs.auto, priced).usdPer1000At(index)
       }, 0)
     }
     const target = SHARE_OF_BEST[profile] * spend(BEST_POINT_USD)

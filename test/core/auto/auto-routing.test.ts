@@ -101,7 +101,7 @@ describe('auto', () => {
     const catalog = catalogOf(LADDER)
     for (const pointUsd of [0.01, 0.1, 1, 10, 100]) {
       const priced = { ...catalog, autoPointUsd: { auto: pointUsd } }
-      const { qualityAt, usdPer1000At } = valueModels(needs.auto, needs, priced)
+      const { qualityAt, usdPer1000At } = valueModels(needs.auto, priced)
       const chosen = chooseAutoModels(needs.auto, needs, priced, () => true).models[0]!
       const own = catalog.autoLadder.indexOf(chosen)
       for (let other = 0; other < LADDER.length; other++) {
@@ -134,30 +134,86 @@ describe('auto', () => {
     expect(ids(choose(sums, models))[0]).toBe('b/counter')
   })
 
-  test('a repeated prompt costs what the cache costs, where cached tokens have their own rate', () => {
+  describe('a conversation of a long text and a short question, whose models are good at different kinds', () => {
+    const good = { value: 0.9, standardError: 0.02, source: 'a benchmark', date: '2026-06-25' }
     const price = picoUsdPerToken(1_000_000n)
-    const rate = { prompt: price, completion: price }
-    const models = [
-      model('a/plain', 1, { quality: quality(0.7) }),
-      model('b/cached', 1, {
-        quality: quality(0.7),
-        rate: {
-          ...rate,
-          completion: picoUsdPerToken(1_010_000n),
-          cacheRead: picoUsdPerToken(10_000n),
+    const cached = (usd: number) => ({
+      prompt: price,
+      completion: price,
+      cacheRead: picoUsdPerToken(BigInt(usd * 1_000_000)),
+    })
+    const modelsAt = (cachedUsd: number) => [
+      model('a/coder', 1, { quality: quality(0.6, { code: good }), rate: cached(cachedUsd) }),
+      model('b/counter', 1, { quality: quality(0.6, { formulas: good }), rate: cached(cachedUsd) }),
+    ]
+    const conversation = (words: number) => [
+      { role: 'user', content: `Explain this code:\n\`\`\`js\n${'let a = b;\n'.repeat(words)}\`\`\`` },
+      { role: 'assistant', content: 'It assigns.' },
+      {
+        role: 'user',
+        content: 'A train leaves at 60 km/h, another 300 km away at 40 km/h. When do they meet?',
+      },
+    ]
+    const choiceOf = (messages: unknown[], models: Model[], pricesCache = true, pointUsd = 1) => {
+      const needs = chatNeeds(parseChatRequest({ messages }).content)
+      const catalog = { ...catalogOf(models), autoPointUsd: { auto: pointUsd } }
+      return chooseAutoModels(needs.auto, { ...needs, pricesCache }, catalog, () => true)
+    }
+
+    test('stays while the cached input saves more than leaving gains, and leaves when it does not', () => {
+      const messages = conversation(3_000)
+      expect(ids(choiceOf(messages.slice(0, 1), modelsAt(0.1)))[0]).toBe('a/coder')
+      const choice = choiceOf(messages, modelsAt(0.1))
+      expect(ids(choice)).toEqual(['a/coder', 'b/counter'])
+      const { stay } = choice
+      expect(stay!.stays).toBe(true)
+      expect(stay!.gainedPoints).toBeGreaterThan(0)
+      // 8,000 tokens at 0.9 USD per million less.
+      expect(stay!.savedUsdPer1000).toBeCloseTo(1_000 * 8_257 * 0.9e-6, 1)
+      expect(stay!.savedPoints).toBeCloseTo(stay!.savedUsdPer1000)
+      // A dearer point: quality weighs more than the saving.
+      expect(ids(choiceOf(messages, modelsAt(0.1), true, 20))[0]).toBe('b/counter')
+      // A cache that is hardly cheaper, a prompt too short to be cached, and a surface without prices of the cache.
+      expect(ids(choiceOf(messages, modelsAt(0.99)))[0]).toBe('b/counter')
+      expect(ids(choiceOf(conversation(300), modelsAt(0.01)))[0]).toBe('b/counter')
+      expect(ids(choiceOf(messages, modelsAt(0.1), false))[0]).toBe('b/counter')
+    })
+
+    test('stays through the calls of tools, and on another model once it has left', () => {
+      const models = modelsAt(0.1)
+      const [code, , formula] = conversation(3_000)
+      const call = (id: string) => [
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id, type: 'function', function: { name: 'run', arguments: '{}' } }],
         },
-      }),
-    ]
-    const messages = [
-      { role: 'user', content: `Read this: ${'a long text. '.repeat(3_000)}` },
-      { role: 'assistant', content: 'Done.' },
-      { role: 'user', content: 'Summarize it.' },
-    ]
-    const needs = chatNeeds(parseChatRequest({ messages }).content)
-    const first = (pricesCache: boolean) =>
-      ids(chooseAutoModels(needs.auto, { ...needs, pricesCache }, catalogOf(models), () => true))[0]
-    expect(first(false)).toBe('a/plain')
-    expect(first(true)).toBe('b/cached')
+        { role: 'tool', tool_call_id: id, content: 'result '.repeat(2_000) },
+      ]
+      const working = [code, ...call('1'), ...call('2')]
+      expect(ids(choiceOf(working, models))[0]).toBe('a/coder')
+      const left = [code, { role: 'assistant', content: 'It assigns.' }, formula, ...call('3'), ...call('4')]
+      expect(ids(choiceOf(left, models, true, 20))[0]).toBe('b/counter')
+      expect(choiceOf(left, models, true, 20).stay).toMatchObject({ stays: true, gainedPoints: 0 })
+    })
+
+    test('goes to a model that can take the request where its own cannot', () => {
+      const [coder, counter] = modelsAt(0.1)
+      const choice = chooseAutoModels(
+        chatNeeds(parseChatRequest({ messages: conversation(3_000) }).content).auto,
+        { ...chatNeeds(parseChatRequest({ messages: conversation(3_000) }).content), pricesCache: true },
+        catalogOf([coder!, counter!]),
+        ({ id }) => id !== 'a/coder',
+      )
+      expect(ids(choice)).toEqual(['b/counter'])
+    })
+
+    test('is explained with figures', () => {
+      const { content } = parseChatRequest({ messages: conversation(3_000) })
+      const [, auto] = explainAuto(content, catalogOf(modelsAt(0.1))).profiles
+      expect(auto!.stay).toMatchObject({ model: 'a/coder', best: 'b/counter', stays: true })
+      expect(auto!.models[0]).toBe('a/coder')
+    })
   })
 
   test('falls back on models of other vendors, best value first', () => {

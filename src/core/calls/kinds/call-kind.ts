@@ -88,7 +88,13 @@ export interface AutoPrompt {
   /** Difficulty and kind after each of the user's latest turns, oldest first. Takes up to a few milliseconds. */
   turns: () => TurnReading[]
   tools: number
-  /** The expected tokens of the prompt's text, and how many of them an earlier call of the conversation sent too. */
+  size: CallSize
+  /** The sizes of the calls that began each of the user's turns, oldest first. */
+  turnSizes: readonly CallSize[]
+}
+
+/** The expected tokens of a prompt's text, and how many of them the conversation's call before it sent too. */
+export interface CallSize {
   promptTokens: number
   repeatedTokens: number
 }

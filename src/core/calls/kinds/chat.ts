@@ -2,7 +2,7 @@ import { readTurns, SHIPPED_MODEL } from '../../auto/difficulty/score-turns.ts'
 import { promptTokensBound } from '../../text-tokens/prompt-tokens.ts'
 import { type ChatContent, type ChatMessage, mediaParts, textLength } from '../chat-request.ts'
 import { isAddress } from '../content-part.ts'
-import { type AutoPrompt, type CallKind, type CallNeeds, tokensAtLeast } from './call-kind.ts'
+import { type AutoPrompt, type CallKind, type CallNeeds, type CallSize, tokensAtLeast } from './call-kind.ts'
 
 /** The prompt of a chat, or of a call that is planned as one. */
 export type ChatPrompt = Pick<ChatContent, 'messages' | 'parameters' | 'exactJson' | 'routingProfile'>
@@ -25,7 +25,7 @@ export const chat: CallKind<ChatContent> = {
 export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } {
   const { messages, parameters, exactJson, routingProfile = 'auto' } = prompt
   const media = mediaParts(messages)
-  const characters = messages.reduce((sum, message) => sum + textLength(message), 0)
+  const { characters, size, turnSizes } = callSizes(messages)
   const byAddress = new Set<'file' | 'video'>()
   for (const part of media) {
     if ((part.type === 'file' || part.type === 'video') && isAddress(part.source)) byAddress.add(part.type)
@@ -47,8 +47,8 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
       profile: routingProfile,
       turns: () => readTurns(messages, parameters, SHIPPED_MODEL),
       tools: parameters.tools?.length ?? 0,
-      promptTokens: characters / CHARS_PER_TOKEN,
-      repeatedTokens: repeatedCharacters(messages) / CHARS_PER_TOKEN,
+      size,
+      turnSizes,
     },
     fields: { text: 'messages', media: 'messages' },
   }
@@ -57,10 +57,26 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
 /** Usual for text, to compare prices; holds are bounded otherwise. */
 const CHARS_PER_TOKEN = 4
 
-/** The text up to the last completion in the messages, which the call that requested it sent. */
-function repeatedCharacters(messages: readonly ChatMessage[]): number {
-  const last = messages.findLastIndex(({ role }) => role === 'assistant')
-  return messages.slice(0, Math.max(0, last)).reduce((sum, message) => sum + textLength(message), 0)
+/** The size of a call with these messages, and of the calls before it that began a turn of the user. */
+function callSizes(messages: readonly ChatMessage[]): {
+  characters: number
+  size: CallSize
+  turnSizes: CallSize[]
+} {
+  let characters = 0
+  // The text before a completion was sent by the call that requested it.
+  let repeated = 0
+  const sizeNow = () => ({
+    promptTokens: characters / CHARS_PER_TOKEN,
+    repeatedTokens: repeated / CHARS_PER_TOKEN,
+  })
+  const turnSizes: CallSize[] = []
+  for (const message of messages) {
+    if (message.role === 'assistant') repeated = characters
+    characters += textLength(message)
+    if (message.role === 'user') turnSizes.push(sizeNow())
+  }
+  return { characters, size: sizeNow(), turnSizes }
 }
 
 /** A history with tool calls requires a model that supports tools, even if the request declares none. */
