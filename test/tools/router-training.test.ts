@@ -18,6 +18,7 @@ import {
   withInterval,
 } from '../../tools/router-training/router-measures.ts'
 import { type RouterRow, readExamples } from '../../tools/router-training/router-rows.ts'
+import { qualityAt, tierCurves } from '../../tools/router-training/tier-curves.ts'
 import { trainModel } from '../../tools/router-training/train-model.ts'
 import { valueCurves } from '../../tools/router-training/value-curves.ts'
 
@@ -159,6 +160,38 @@ describe('training', () => {
     expect(at('value, 300 labels, kinds')).toBeGreaterThan(0.85)
     expect(at('value, 300 labels, one kind')).toBeLessThan(0.7)
     expect(at('oracle')).toBeGreaterThanOrEqual(at('value, 300 labels, kinds'))
+
+    // The same as a choice of tiers: the data has one model of `standard` and one of `frontier`, which stand for the others.
+    const tiers = tierCurves(
+      examples.map((one) => ({ ...one, score: 0.5 })),
+      { draws: 2, resamples: 20 },
+    )!
+    expect(tiers.families).toEqual({ one: 800, two: 800 })
+    const [light, standard, strong, frontier] = tiers.tiers
+    expect(light).toEqual({ ...standard, tier: 'light' })
+    expect(strong).toEqual({ ...frontier, tier: 'strong' })
+    expect(strong!.costShare).toBe(1)
+    const half = (policy: string) => tiers.policies.find((one) => one.policy.startsWith(policy))!.quality[1]!
+    const mixed = half('neighbouring tiers')
+    expect(mixed.low).toBeLessThan(mixed.value)
+    expect(mixed.high).toBeGreaterThan(mixed.value)
+    expect(mixed.value).toBeLessThan(0.7)
+    expect(half('value, 300 labels').value).toBeGreaterThan(0.8)
+    expect(half('oracle').value).toBeGreaterThanOrEqual(half('value, 300 labels').value)
+    expect(tiers.profiles.map(({ profile }) => profile)).toEqual(['eco', 'auto', 'premium'])
+  })
+
+  test('mixes of two settings count, and for neighbours only mixes of consecutive ones', () => {
+    const points = [
+      { usd: 0, quality: 0 },
+      { usd: 1, quality: 0.2 },
+      { usd: 2, quality: 1 },
+    ]
+    expect(qualityAt(points, 1)).toBeCloseTo(0.5)
+    expect(qualityAt(points, 1, true)).toBeCloseTo(0.2)
+    expect(qualityAt(points, 1.5, true)).toBeCloseTo(0.6)
+    expect(qualityAt(points, 3)).toBe(1)
+    expect(qualityAt(points, -1)).toBe(0)
   })
 
   test('fits the curve of expected quality to results', () => {

@@ -16,6 +16,7 @@ import {
   withInterval,
 } from './router-measures.ts'
 import type { Example } from './router-rows.ts'
+import { type TierResult, tierCurves } from './tier-curves.ts'
 import { withoutBrokenSubjects } from './train-model.ts'
 import { curveOfAll, type ValueResult, valueCurves } from './value-curves.ts'
 
@@ -36,6 +37,8 @@ export interface Evaluation {
   ranking: Record<Protocol, DatasetResult[]>
   /** Choosing among named models, families left out. */
   value: ValueResult[]
+  /** Choosing among four tiers on a mix of all families, families left out; null: no models are named. */
+  tiers: TierResult | null
   /** Fitted over all rows; see SHIPPED_CURVE. */
   curve: QualityCurve
 }
@@ -49,6 +52,7 @@ export function evaluate(examples: readonly Example[], resamples?: number): Eval
   const scored = (protocol: Protocol) => heldOutScores(examples, splits[protocol])
   const result = (protocol: Protocol) => evaluateProtocol(scored(protocol), resamples)
   const familiesOut = scored('families left out')
+  const graded = withoutBrokenSubjects(familiesOut)
   return {
     ranking: {
       'families left out': evaluateProtocol(familiesOut, resamples),
@@ -56,8 +60,9 @@ export function evaluate(examples: readonly Example[], resamples?: number): Eval
       'subjects left out': result('subjects left out'),
       'questions left out': result('questions left out'),
     },
-    value: valueCurves(withoutBrokenSubjects(familiesOut)),
-    curve: curveOfAll(withoutBrokenSubjects(familiesOut)),
+    value: valueCurves(graded),
+    tiers: tierCurves(graded, { resamples }),
+    curve: curveOfAll(graded),
   }
 }
 

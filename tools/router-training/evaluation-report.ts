@@ -1,6 +1,7 @@
 import type { DatasetResult, Evaluation } from './evaluate.ts'
 import type { Protocol } from './held-out-scores.ts'
 import type { Interval } from './router-measures.ts'
+import { SPENDS, type TierResult } from './tier-curves.ts'
 import { SHARES, type ValueResult } from './value-curves.ts'
 
 /** APGR on the same data and by the same definition, best of each, from tables 1 to 3 of the RouteLLM paper. */
@@ -17,10 +18,11 @@ const MEANING: Record<Protocol, string> = {
 }
 
 /** An evaluation as Markdown tables. */
-export function evaluationReport({ ranking, value, curve }: Evaluation): string {
+export function evaluationReport({ ranking, value, tiers, curve }: Evaluation): string {
   return [
     ...Object.entries(ranking).map(([protocol, results]) => section(protocol as Protocol, results)),
     ...value.map(valueSection),
+    ...(tiers ? [tierSection(tiers)] : []),
     `**The curve of all rows**: \`${JSON.stringify(curve, (_, part) => (typeof part === 'number' ? Number(part.toFixed(2)) : part))}\``,
   ].join('\n\n')
 }
@@ -40,6 +42,37 @@ function valueSection({ part, rows, models, policies }: ValueResult): string {
     '',
     ...[header, header.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`),
   ].join('\n')
+}
+
+function tierSection({ families, tiers, policies, profiles }: TierResult): string {
+  const rows = Object.entries(families).map(([family, count]) => `${family} ${count}`)
+  const share = (value: number | null) => (value === null ? 'not reached' : `${(100 * value).toFixed(0)}%`)
+  const table = (header: string[], lines: string[][]) =>
+    [header, header.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+  return [
+    `**Four tiers, a mix of all families of equal weight**: ${rows.join(', ')} rows. Cost is a share of always taking \`strong\`.`,
+    table(
+      ['always', 'quality (95%)', 'cost'],
+      tiers.map(({ tier, quality, costShare }) => [tier, interval(quality), share(costShare)]),
+    ),
+    'Quality at shares of that cost; below, what it is above neighbouring tiers mixed at random.',
+    table(
+      ['policy', ...SPENDS.map(share), '`frontier` less two points costs, of `frontier`'],
+      policies.flatMap(({ policy, quality, aboveRandom, frontierLessTwo }) => [
+        [policy, ...quality.map(interval), share(frontierLessTwo)],
+        ['', ...aboveRandom.map(signed), ''],
+      ]),
+    ),
+    table(
+      ['profile, default price of a point, public figures', 'quality (95%)', 'cost', 'of always `frontier`'],
+      profiles.map(({ profile, quality, costShare, ofFrontier }) => [
+        profile,
+        interval(quality),
+        share(costShare),
+        share(ofFrontier),
+      ]),
+    ),
+  ].join('\n\n')
 }
 
 const HEADER = [
@@ -70,7 +103,9 @@ function section(protocol: Protocol, results: readonly DatasetResult[]): string 
 
 const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
-const decimal = (value: number): string => value.toFixed(3).replace(/^0/, '')
+const decimal = (value: number): string => value.toFixed(3).replace(/^(-?)0/, '$1')
+
+const signed = (all: Interval): string => (all.value < 0 ? '' : '+') + interval(all)
 
 const interval = ({ value, low, high }: Interval): string =>
   `${decimal(value)} (${decimal(low)}–${decimal(high)})`

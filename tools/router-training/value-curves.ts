@@ -31,10 +31,10 @@ export interface PolicyResult {
 }
 
 export const SHARES = [0.25, 0.5, 0.75]
-const POINTS_LESS = 0.02
+export const POINTS_LESS = 0.02
 
 /** One prompt with everything that policies may look at, and each model's result and cost. */
-interface Prompt {
+export interface Prompt {
   kind: TaskKind
   score: number
   chars: number
@@ -42,7 +42,7 @@ interface Prompt {
   usd: number[]
 }
 
-const CHARS_PER_TOKEN = 4
+export const CHARS_PER_TOKEN = 4
 
 /**
  * Cost against quality of choosing among named models, by policy. Scores are of weights trained without the family; so is
@@ -69,7 +69,10 @@ export function valueCurves(scored: readonly ScoredRow[], draws = 8): ValueResul
 export const curveOfAll = (scored: readonly ScoredRow[]): QualityCurve =>
   fitCurve(knownResults(scored, namedModels()))
 
-function knownResults(scored: readonly ScoredRow[], named: ReadonlyMap<string, NamedModel>): KnownResult[] {
+export function knownResults(
+  scored: readonly ScoredRow[],
+  named: ReadonlyMap<string, NamedModel>,
+): KnownResult[] {
   return scored.flatMap(({ row, features, score }) => {
     const kind = taskKind(features)
     return [...row.results].flatMap(([name, result]) => {
@@ -105,7 +108,7 @@ function partsOf(scored: readonly ScoredRow[]): Array<{ part: string; rows: Scor
   }))
 }
 
-const LABELS = 300
+export const LABELS = 300
 
 function curvesOf(
   part: string,
@@ -179,7 +182,7 @@ function halved(prompts: readonly Prompt[], draw: number): [Prompt[], Prompt[]] 
 const SHRUNK_BY = 10
 
 /** Quality by model and kind from labels alone, and by difficulty as the curve says. */
-function fromLabels(
+export function fromLabels(
   labels: readonly Prompt[],
   { perDifficulty }: QualityCurve,
   kindOf: (prompt: Prompt) => TaskKind = ({ kind }) => kind,
@@ -249,7 +252,7 @@ function byLength(prompts: readonly Prompt[]): PolicyCurve {
 }
 
 /** Prices of a point, in USD per 1,000 calls: a sweep that covers every choice. */
-const POINT_USD = Array.from({ length: 61 }, (_, step) => 10 ** (-3 + step / 10))
+export const POINT_USD = Array.from({ length: 61 }, (_, step) => 10 ** (-3 + step / 10))
 
 function byValue(prompts: readonly Prompt[], expect: (prompt: Prompt) => number[]): PolicyCurve {
   const expected = new Map(prompts.map((prompt) => [prompt, expect(prompt)]))
@@ -294,5 +297,5 @@ function costOfTwoPointsLess({ settings, best }: PolicyCurve): number | null {
   return Number.isFinite(least) ? least / best.usd : null
 }
 
-const meanOrNull = (values: ReadonlyArray<number | null>): number | null =>
+export const meanOrNull = (values: ReadonlyArray<number | null>): number | null =>
   values.includes(null) ? null : mean(values as number[])
