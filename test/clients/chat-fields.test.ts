@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
+import { extendedFormat } from '../../src/http/calls/extended-format.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
 
 const ROOT = new URL('../../', import.meta.url)
@@ -35,11 +36,23 @@ function fieldsByType(source: string): Map<string, string[]> {
   return types
 }
 
-const TYPES = fieldsByType(read('node_modules/openai/resources/chat/completions/completions.d.ts'))
+const CHAT = read('node_modules/openai/resources/chat/completions/completions.d.ts')
+const others = ['completions', 'shared'].map((name) => read(`node_modules/openai/resources/${name}.d.ts`))
+const TYPES = new Map([...others, CHAT].flatMap((source) => [...fieldsByType(source)]))
+const UNIONS = ['ContentPart', 'MessageParam', 'MessageToolCall', 'Tool', 'ToolChoiceOption']
+
+test('the table has each type of message, part, tool, choice and format', () => {
+  const unions = UNIONS.map(
+    (name) => new RegExp(`^export type ChatCompletion${name} = (.*);`, 'm').exec(CHAT)![1]!,
+  )
+  unions.push(/response_format\?: (.*);/.exec(CHAT)![1]!)
+  const members = unions.flatMap((union) => union.split(' | ')).filter((member) => !member.startsWith("'"))
+  expect(members.length).toBeGreaterThan(19)
+  for (const member of members) expect(rowsOf(member.replace('Shared.', '')), member).not.toEqual([])
+})
 
 test('the table has each field of the types of the installed library, and no other', () => {
   const types = [...new Set(ROWS.map(({ type }) => type))]
-  expect(types).toHaveLength(7)
   for (const type of types)
     expect(
       rowsOf(type)
@@ -49,7 +62,15 @@ test('the table has each field of the types of the installed library, and no oth
     ).toEqual(TYPES.get(type)?.toSorted())
 })
 
-const stack = testStack({ models: { 'test/words': [{ at: 'beta', model: 'words-12.tag-fields' }] } })
+const stack = testStack({
+  models: {
+    'test/words': [{ at: 'beta', model: 'words-12.tag-fields' }],
+    'test/sees': {
+      input_modalities: ['text', 'image', 'audio', 'file'],
+      offers: [{ at: 'beta', model: 'words-12.tag-parts' }],
+    },
+  },
+})
 const owner = testAccount(stack, '20.00')
 
 const TOOLS = [{ type: 'function', function: { name: 'find_train', parameters: { type: 'object' } } }]
@@ -129,25 +150,242 @@ describe('each field of a request', () => {
   })
 })
 
+const user = (...content: object[]) => ({ model: 'test/sees', messages: [{ role: 'user', content }] })
+const PNG = 'data:image/png;base64,iVBORw0KGgo='
+const breakpoint = { prompt_cache_breakpoint: { mode: 'explicit' } }
+const call = { id: 'call_1', type: 'function', function: { name: 'find_train', arguments: '{"to":"Bern"}' } }
+const assistant = { role: 'assistant', content: 'Wait.', name: 'clerk', tool_calls: [call] }
+const loop = {
+  messages: [...MESSAGES, assistant, { role: 'tool', content: 'at 9', tool_call_id: 'call_1' }],
+  tools: TOOLS,
+}
+const FUNCTION = {
+  name: 'find',
+  description: 'Finds.',
+  parameters: { type: 'object', title: 'To' },
+  strict: true,
+}
+const SCHEMA = { name: 'place', description: 'A place.', schema: { type: 'object' }, strict: false }
+const ofRole = (role: string) => ({ messages: [{ role, content: 'Be brief.', name: 'clerk' }, ...MESSAGES] })
+const choosing = (tool_choice: object) => ({ tools: TOOLS, tool_choice })
+
+/** A request with the honoured fields of each nested type, as JSON that the provider gets, and with those without effect. */
+const NESTED: Record<string, [body: Record<string, unknown>, sent: Record<string, string>]> = {
+  ChatCompletionDeveloperMessageParam: [
+    ofRole('developer'),
+    { role: '"role":"system"', content: '"Be brief."', name: '"name":"clerk"' },
+  ],
+  ChatCompletionSystemMessageParam: [
+    ofRole('system'),
+    { role: '"role":"system"', content: '"Be brief."', name: '"name":"clerk"' },
+  ],
+  ChatCompletionUserMessageParam: [
+    ofRole('user'),
+    { role: '"role":"user"', content: '"Be brief."', name: '"name":"clerk"' },
+  ],
+  ChatCompletionAssistantMessageParam: [
+    {
+      ...loop,
+      messages: loop.messages.map((message) =>
+        message === assistant
+          ? {
+              ...message,
+              audio: { id: 'audio_1' },
+              function_call: { name: 'old', arguments: '' },
+              refusal: 'No.',
+            }
+          : message,
+      ),
+    },
+    { role: '"assistant"', content: '"Wait."', name: '"name":"clerk"', tool_calls: '"tool_calls":[' },
+  ],
+  ChatCompletionToolMessageParam: [
+    loop,
+    { role: '"role":"tool"', content: '"at 9"', tool_call_id: '"tool_call_id":"call_1"' },
+  ],
+  ChatCompletionMessageFunctionToolCall: [
+    loop,
+    {
+      id: '"id":"call_1"',
+      function: '"function":{"name":"find_train","arguments"',
+      type: '"type":"function"',
+    },
+  ],
+  'ChatCompletionMessageFunctionToolCall.Function': [
+    loop,
+    { name: '"name":"find_train"', arguments: JSON.stringify(call.function.arguments) },
+  ],
+  ChatCompletionContentPartText: [
+    user({ type: 'text', text: 'Wait.', ...breakpoint }, { type: 'image_url', image_url: { url: PNG } }),
+    { text: '"Wait."', type: '"type":"text"' },
+  ],
+  ChatCompletionContentPartImage: [
+    user({ type: 'image_url', image_url: { url: PNG }, ...breakpoint }),
+    { image_url: '"image_url":{', type: '"image_url"' },
+  ],
+  'ChatCompletionContentPartImage.ImageURL': [
+    user({ type: 'image_url', image_url: { url: PNG, detail: 'low' } }),
+    { url: PNG, detail: '"detail":"low"' },
+  ],
+  ChatCompletionContentPartInputAudio: [
+    user({ type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' }, ...breakpoint }),
+    { input_audio: '"input_audio":{', type: '"type":"input_audio"' },
+  ],
+  'ChatCompletionContentPartInputAudio.InputAudio': [
+    user({ type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } }),
+    { data: '"AAAA"', format: '"mp3"' },
+  ],
+  'ChatCompletionContentPart.File': [
+    user({ type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA' }, ...breakpoint }),
+    { file: '"file":{', type: '"type":"file"' },
+  ],
+  'ChatCompletionContentPart.File.File': [
+    user({ type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA', filename: 'a.pdf' } }),
+    { file_data: 'application/pdf', filename: '"a.pdf"' },
+  ],
+  ChatCompletionContentPartRefusal: [
+    { messages: [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'Not that.' }] }, ...MESSAGES] },
+    { refusal: 'Not that.', type: 'Not that.' },
+  ],
+  ChatCompletionFunctionTool: [
+    { tools: [{ type: 'function', function: FUNCTION }] },
+    { function: '"function":{', type: '"type":"function"' },
+  ],
+  FunctionDefinition: [
+    { tools: [{ type: 'function', function: FUNCTION }] },
+    { name: '"find"', description: '"Finds."', parameters: '"title":"To"', strict: '"strict":true' },
+  ],
+  ChatCompletionNamedToolChoice: [
+    choosing({ type: 'function', function: { name: 'find_train' } }),
+    { function: '"tool_choice":{"type":"function","function"', type: '"tool_choice":{"type":"function"' },
+  ],
+  'ChatCompletionNamedToolChoice.Function': [
+    choosing({ type: 'function', function: { name: 'find_train' } }),
+    { name: '"tool_choice":{"type":"function","function":{"name":"find_train"' },
+  ],
+  ResponseFormatText: [{ response_format: { type: 'text' } }, { type: '"response_format":{"type":"text"' }],
+  ResponseFormatJSONObject: [{ response_format: { type: 'json_object' } }, { type: '"type":"json_object"' }],
+  ResponseFormatJSONSchema: [
+    { response_format: { type: 'json_schema', json_schema: SCHEMA } },
+    { type: '"type":"json_schema"', json_schema: '"json_schema":{' },
+  ],
+  'ResponseFormatJSONSchema.JSONSchema': [
+    { response_format: { type: 'json_schema', json_schema: SCHEMA } },
+    { name: '"place"', description: '"A place."', schema: '"schema":{', strict: '"strict":false' },
+  ],
+  ChatCompletionStreamOptions: [
+    { stream: true, stream_options: { include_obfuscation: true, include_usage: true } },
+    { include_usage: '"include_usage":true' },
+  ],
+}
+
+/** A request with each refused field, and the start of the path that the refusal names. */
+const CUSTOM = { type: 'custom', custom: { name: 'write' } }
+const REFUSED: Record<string, [body: Record<string, unknown>, param: string]> = {
+  ChatCompletionFunctionMessageParam: [
+    { messages: [{ role: 'function', name: 'find', content: 'x' }] },
+    'messages[0].role',
+  ],
+  'ChatCompletionContentPart.File.File': [
+    user({ type: 'file', file: { file_id: 'file_1' } }),
+    'messages[0].content[0].file',
+  ],
+  ChatCompletionCustomTool: [{ tools: [CUSTOM] }, 'tools[0]'],
+  ChatCompletionNamedToolChoiceCustom: [choosing(CUSTOM), 'tool_choice'],
+  ChatCompletionAllowedToolChoice: [
+    choosing({ type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } }),
+    'tool_choice',
+  ],
+  ChatCompletionMessageCustomToolCall: [
+    {
+      messages: [
+        {
+          role: 'assistant',
+          tool_calls: [{ id: 'call_1', type: 'custom', custom: { name: 'write', input: 'x' } }],
+        },
+      ],
+    },
+    'messages[0].tool_calls[0]',
+  ],
+}
+
+describe('each field within a request', () => {
+  test.each(Object.entries(NESTED))('of the type %s is as the table says', async (type, [body, sent]) => {
+    const { status, text } = await ask(body)
+    expect(status, text).toBe(200)
+    const json = JSON.stringify(lastSent())
+    for (const { field, claim } of rowsOf(type)) {
+      if (claim === 'honoured') expect(json, field).toContain(sent[field]!)
+      if (claim === 'not applicable') expect(json, field).not.toContain(`"${field}"`)
+    }
+  })
+
+  test.each(Object.entries(REFUSED))(
+    'of the type %s is refused with its path',
+    async (type, [body, param]) => {
+      const { status, text } = await ask(body)
+      expect(status, text).toBe(400)
+      expect(JSON.parse(text).error.param.startsWith(param)).toBe(true)
+      expect(rowsOf(type).map(({ claim }) => claim)).toContain('refused')
+    },
+  )
+
+  test('is in one of both lists', () => {
+    const claims = new Map(ROWS.map(({ type, claim, field }) => [`${type} ${field}`, claim]))
+    for (const [type, fields] of Object.entries(NESTED))
+      for (const field of Object.keys(fields[1]))
+        expect(claims.get(`${type} ${field}`), `${type} ${field}`).toBe('honoured')
+  })
+})
+
 test('each field of a response is there, or is not, as the table says', async () => {
   const tools = { messages: [{ role: 'user', content: 'Use find_train to "Basel".' }], tools: TOOLS }
-  const wholes = [await ask({ logprobs: true }), await ask(tools)].map(
+  const wholes = [await ask({ logprobs: true, top_logprobs: 1 }), await ask(tools)].map(
     ({ text }) => JSON.parse(text) as OpenAI.ChatCompletion,
   )
-  const streamed = [await ask({ stream: true, logprobs: true, stream_options: { include_usage: true } })]
+  const streamed = [
+    await ask({ stream: true, logprobs: true, top_logprobs: 1, stream_options: { include_usage: true } }),
+  ]
   streamed.push(await ask({ stream: true, ...tools }))
   const chunks = streamed.flatMap(({ text }) =>
     [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json!) as OpenAI.ChatCompletionChunk),
   )
+  const choices = chunks.flatMap((chunk) => chunk.choices)
+  const deltas = choices.map(({ delta }) => delta)
+  const calls = deltas.flatMap((delta) => delta.tool_calls ?? [])
+  const tokens = choices.flatMap(({ logprobs }) => logprobs?.content ?? [])
+  const counts = {
+    promptTokens: 9,
+    completionTokens: 4,
+    reasoningTokens: 2,
+    cachedTokens: 3,
+    cacheWriteTokens: 1,
+  }
+  const head = { id: 'chatcmpl_1' as const, created: 1, model: 'test/words' }
+  const reported = extendedFormat({ includeUsage: true }).whole(head, [
+    'completion',
+    0,
+    { content: '' },
+    'stop',
+    counts,
+  ])
+  const usage = (JSON.parse(reported) as OpenAI.ChatCompletion).usage!
   const found: Record<string, object[]> = {
     ChatCompletion: wholes,
     'ChatCompletion.Choice': wholes.flatMap(({ choices }) => choices),
     ChatCompletionMessage: wholes.flatMap(({ choices }) => choices.map((choice) => choice.message)),
     ChatCompletionChunk: chunks,
     'ChatCompletionChunk.Choice': chunks.flatMap(({ choices }) => choices),
-    'ChatCompletionChunk.Choice.Delta': chunks.flatMap(({ choices }) =>
-      choices.map((choice) => choice.delta),
-    ),
+    'ChatCompletionChunk.Choice.Delta': deltas,
+    'ChatCompletionChunk.Choice.Delta.ToolCall': calls,
+    'ChatCompletionChunk.Choice.Delta.ToolCall.Function': calls.flatMap((call) => call.function ?? []),
+    'ChatCompletionChunk.Choice.Logprobs': choices.flatMap(({ logprobs }) => logprobs ?? []),
+    'ChatCompletion.Choice.Logprobs': wholes.flatMap(({ choices: [choice] }) => choice?.logprobs ?? []),
+    ChatCompletionTokenLogprob: tokens,
+    'ChatCompletionTokenLogprob.TopLogprob': tokens.flatMap((token) => token.top_logprobs),
+    CompletionUsage: [usage],
+    'CompletionUsage.CompletionTokensDetails': [usage.completion_tokens_details!],
+    'CompletionUsage.PromptTokensDetails': [usage.prompt_tokens_details!],
   }
   for (const [type, objects] of Object.entries(found)) {
     const fields = new Set(objects.flatMap((object) => Object.keys(object)))
