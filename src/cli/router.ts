@@ -6,6 +6,9 @@
  *   explain "PROMPT"      kind and score, what moved it, and the models that each profile would try with their quality,
  *                         cost and value; with --messages FILE.json, a file with {messages}, also whether the
  *                         conversation stays on its model
+ *   arena FILE            reads prompts of RouterArena (a JSON list, or JSON lines, of {"global index", prompt_formatted}),
+ *                         prints its file of predictions; --names FILE.json has its names of models by id, and only
+ *                         these are chosen
  *
  * The models are those whose provider's key is in the environment; --all counts every key as set, as do `score` and
  * `calibrate` if none is. --point-usd replaces the profile's price of a point.
@@ -14,6 +17,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { arenaNames, arenaPredictions, arenaPrompts } from '../core/auto/arena-predictions.ts'
 import { chooseAutoModels } from '../core/auto/auto-routing.ts'
 import { type AutoExplanation, explainAuto } from '../core/auto/explain-auto.ts'
 import { fittedPointUsd } from '../core/auto/fitted-point-usd.ts'
@@ -26,6 +30,7 @@ import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `usage: router score FILE.jsonl [--profile auto] [--point-usd USD] [--all] [--json]
        router calibrate FILE.jsonl [--all] [--json]
+       router arena FILE [--names FILE.json] [--profile auto] [--point-usd USD] [--all]
        router explain "PROMPT" | --messages FILE.json [--all] [--json]`
 
 const SCORE_DECIMALS = 6
@@ -36,6 +41,7 @@ const OPTIONS = {
   profile: { type: 'string', default: 'auto' },
   'point-usd': { type: 'string' },
   messages: { type: 'string' },
+  names: { type: 'string' },
 } as const
 
 async function router(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
@@ -43,17 +49,24 @@ async function router(args: string[], environment: NodeJS.ProcessEnv): Promise<C
   const [command, argument = flags.messages, ...rest] = positionals
   if (argument === undefined || rest.length > 0) throw new UsageError(USAGE)
   // npm runs scripts in the project's folder; paths are relative to the caller's.
-  const path = resolve(environment.INIT_CWD ?? '', argument)
+  const pathOf = (name: string) => resolve(environment.INIT_CWD ?? '', name)
+  const path = pathOf(argument)
+  const pricedLadder = async (profile: RoutingProfile) => {
+    const pointUsd = readPointUsd(flags['point-usd'])
+    const catalog = await loadLadder(environment, flags.all)
+    return pointUsd === null ? catalog : { ...catalog, autoPointUsd: { [profile]: pointUsd } }
+  }
   switch (command) {
     case 'score': {
       const profile = readProfile(flags.profile)
-      const pointUsd = readPointUsd(flags['point-usd'])
-      const catalog = await loadLadder(environment, flags.all)
-      return scoreFile(
-        path,
-        profile,
-        pointUsd === null ? catalog : { ...catalog, autoPointUsd: { [profile]: pointUsd } },
-      )
+      return scoreFile(path, profile, await pricedLadder(profile))
+    }
+    case 'arena': {
+      const profile = readProfile(flags.profile)
+      const names = flags.names === undefined ? null : arenaNames(await readJson(pathOf(flags.names)))
+      const prompts = arenaPrompts(await readFile(path, 'utf8'))
+      const data = arenaPredictions(prompts, names, profile, await pricedLadder(profile))
+      return { data, text: JSON.stringify(data, null, 2) }
     }
     case 'calibrate':
       return calibrate(path, await loadLadder(environment, flags.all))

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { arenaNames, arenaPrompts } from '../../src/core/auto/arena-predictions.ts'
 import { TIERS, type Tier } from '../../src/core/auto/tiers.ts'
 import { parseCatalogDocument } from '../../src/core/catalog/parse-catalog-document.ts'
 import { exampleDocument } from '../catalog/example-document.ts'
@@ -85,6 +86,32 @@ describe('npm run router', () => {
     expect((await router(['score', 'rows.jsonl', '--profile', 'cheap'])).code).toBe(2)
     expect((await router(['score', 'rows.jsonl', '--point-usd', '-1'])).code).toBe(2)
     expect((await router(['explain'])).code).toBe(2)
+  })
+
+  test('predicts in the format of RouterArena, by its names of models', async () => {
+    const prompts = [
+      {
+        'global index': 'MadeUp_0',
+        prompt_formatted: 'Please answer.\n\nWhat is 2 + 2?',
+        prompt: 'What is 2 + 2?',
+      },
+      { 'global index': 'MadeUp_1', prompt: 'hello' },
+    ]
+    await writeFile(join(folder, 'catalog.json'), JSON.stringify(exampleDocument()))
+    await writeFile(join(folder, 'prompts.json'), JSON.stringify(prompts))
+    await writeFile(join(folder, 'names.json'), JSON.stringify({ 'acme/large-1': 'large' }))
+    const { stdout } = await router(['arena', 'prompts.json', '--names', 'names.json', '--all'], {
+      CATALOG_FILE: join(folder, 'catalog.json'),
+    })
+    const rest = { prediction: 'large', generated_result: null, cost: null, accuracy: null }
+    expect(JSON.parse(stdout)).toEqual([
+      { 'global index': 'MadeUp_0', prompt: 'Please answer.\n\nWhat is 2 + 2?', ...rest },
+      { 'global index': 'MadeUp_1', prompt: 'hello', ...rest },
+    ])
+    const lines = prompts.map((prompt) => JSON.stringify(prompt)).join('\n')
+    expect(arenaPrompts(`${lines}\n`)).toEqual(arenaPrompts(JSON.stringify(prompts)))
+    expect(() => arenaPrompts('{"prompt": "hello"}')).toThrow('entry 1')
+    expect(() => arenaNames([])).toThrow('names')
   })
 
   test('explains what each profile would try, on the catalog of the environment', async () => {
