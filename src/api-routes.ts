@@ -47,6 +47,7 @@ import { settingsRoutes } from './http/admin/settings-routes.ts'
 import { surfaceRoutes as operatorSurfaceRoutes } from './http/admin/surface-routes.ts'
 import { trafficRoutes } from './http/admin/traffic-routes.ts'
 import { consoleByokKeyRoutes } from './http/byok-keys.ts'
+import { consoleFeedbackRoute } from './http/call-feedback.ts'
 import { consoleCallRoutes } from './http/call-lists.ts'
 import { compressJson } from './http/plugins/compress-json.ts'
 import { statePermissions } from './http/plugins/operator-access.ts'
@@ -141,6 +142,7 @@ const CONSOLE_ROUTES = [
   consoleUsageRoute,
   usageSeriesRoutes,
   consoleCallRoutes,
+  consoleFeedbackRoute,
   promptLogRoutes,
   consoleByokKeyRoutes,
   webhookRoutes,

@@ -45,6 +45,7 @@ import { type Job, runOnEveryProcess, runOnOneProcess } from '../src/platform/re
 import { announceKeyChange } from '../src/platform/redis/key-changes.ts'
 import { createEpochReader } from '../src/platform/redis/redis-epoch.ts'
 import { AUDIT_JOB } from '../src/platform/redis/redis-keys.ts'
+import { pruneOutcomes } from '../src/routing/learning/outcome-store.ts'
 
 /** One row of the table of scheduled jobs. */
 interface ScheduledJob extends Job {
@@ -125,6 +126,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
     await sweepCallBodies(postgres, callMs)
     await prunePromptLogs(postgres)
     await pruneStoredResponses(postgres)
+    await pruneOutcomes(postgres)
     await costs.prune()
     await pruneAccountActions(postgres)
   }

@@ -42,6 +42,7 @@ import { createSealer } from '../platform/sealing.ts'
 import { checkKey } from '../providers/listings/check-key.ts'
 import { enableProvider } from '../routing/circuit-breaker/breaker-store.ts'
 import { createOfferStates, followOfferHealth } from '../routing/circuit-breaker/offer-health.ts'
+import { createOutcomeStore } from '../routing/learning/outcome-store.ts'
 import { followOfferMeasures } from '../routing/offer-measures.ts'
 import { createWebhookThrottle } from '../webhooks/webhook-throttle.ts'
 import { openAnalytics } from './analytics.ts'
@@ -212,6 +213,7 @@ export async function composeApi(
     spend: reports.spend,
     /** Uses a pool that reports do not block. */
     recentCalls: createCallRecords(postgres),
+    outcomes: createOutcomeStore(postgres),
     rateTimes: (snapshot: CatalogSnapshot) => readRateChangeTimes(reportsPostgres, snapshot),
     refundTopUp: createRefundTopUp({ ...money.payments, auditedAction }),
     webhookThrottle: createWebhookThrottle(redis),

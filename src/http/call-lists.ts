@@ -185,7 +185,7 @@ const filterOf = ({
 })
 
 /** Finds a settled call of an account, or of any for null. Throws ApiError 404, also while it is not settled. */
-function settledCall(
+export function settledCall(
   reports: Pick<Reports, 'findCall' | 'calls'>,
   id: string,
   accountId: string | null,

@@ -175,6 +175,7 @@ async function removePeople(transaction: PostgresTransaction, account: Account):
   await transaction.signInStep.deleteMany(ofAccount)
   await transaction.promptLog.deleteMany(ofAccount)
   await transaction.storedResponse.deleteMany(ofAccount)
+  await transaction.routerOutcome.deleteMany(ofAccount)
   await transaction.providerKey.deleteMany(ofAccount)
   // Invoices are kept unchanged, because tax law requires them.
   await transaction.billingDetails.deleteMany(ofAccount)

@@ -8,7 +8,7 @@ import {
   splitOptions,
 } from '../../src/core/auto/difficulty/prompt-features.ts'
 import { hashWord, RAREST, RARITY_BITS, slotOf } from '../../src/core/auto/difficulty/scan-text.ts'
-import { meanVector } from './word-vectors.ts'
+import { meanVector } from '../../src/routing/learning/word-vectors.ts'
 
 /** One prompt with the quality of the completions of a weak and a strong tier of models. */
 export interface RouterRow {

@@ -6,10 +6,10 @@ import {
   type WeightsDocument,
   withoutOptions,
 } from '../../src/core/auto/difficulty/score-turns.ts'
+import { wordMeanings } from '../../src/routing/learning/word-vectors.ts'
 import { consensusHead, failing, gaining, namedHead, pooledHead, wordHead } from './heads.ts'
 import { deviation, dot, mean } from './linear-fit.ts'
 import { type Example, encodeRarity, type RouterRow, rarityTable } from './router-rows.ts'
-import { wordMeanings } from './word-vectors.ts'
 
 /** How much each head counts; each is scaled to deviation 1 over the training data first. */
 export interface HeadMix {

@@ -53,6 +53,7 @@ const CALL_COLUMNS = {
   auto_score: ['real', ({ auto }) => auto?.score],
   auto_tier: ['text', ({ auto }) => auto?.tier],
   auto_profile: ['text', ({ auto }) => auto?.profile],
+  auto_kind: ['text', ({ auto }) => auto?.kind],
   provider_key_id: ['text', ({ served }) => served?.providerKeyId],
   attempts: ['jsonb', ({ attempts }) => attempts],
   labels: ['jsonb', ({ labels }) => labels],

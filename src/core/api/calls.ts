@@ -1,5 +1,5 @@
 import { type Static, type TUnsafe, Type } from 'typebox'
-import { nullable } from './request-fields.ts'
+import { CLOSED, nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 export const CALL_STATUSES = ['completed', 'failed', 'cancelled', 'interrupted'] as const
@@ -103,6 +103,28 @@ export const GenerationDetail = Type.Interface([Generation], {
   rescued: Type.Boolean(),
   /** Of the account's BYOK keys that were tried: those that did not work, in order. */
   provider_key_failures: Type.Array(ByokFailureView),
+})
+
+/** POST /v1/generations/{id}/feedback. */
+export const FeedbackBody = Type.Object(
+  {
+    /** How well the call was answered: 0 to 1, or in a word. */
+    score: Type.Unsafe<number | 'good' | 'bad'>({
+      anyOf: [
+        { type: 'number', minimum: 0, maximum: 1 },
+        { type: 'string', enum: ['good', 'bad'] },
+      ],
+      errorMessage: '`score` must be a number from 0 to 1, `good` or `bad`.',
+    }),
+  },
+  CLOSED,
+)
+
+export const Feedback = Type.Object({
+  /** Of the call. */
+  id: Type.String(),
+  object: Type.Literal('generation.feedback'),
+  score: Type.Number(),
 })
 
 /**

@@ -1,3 +1,5 @@
+import type { TaskKind } from './quality-figure.ts'
+
 /** Strength of models by price, weakest first: recorded with a call, for statistics. */
 export const TIERS = ['light', 'standard', 'strong', 'frontier'] as const
 export type Tier = (typeof TIERS)[number]
@@ -13,6 +15,8 @@ export interface AutoDecision {
   /** The tier of the first model chosen. */
   tier: Tier
   profile: RoutingProfile
+  /** Absent: of a call that an earlier version of the gateway admitted. */
+  kind?: TaskKind
 }
 
 /**

@@ -56,7 +56,7 @@ function resolveName(
   catalog: CatalogSnapshot,
   allowList: AllowList | undefined,
 ): ResolvedName {
-  const { modelKind: kind } = needs
+  const { modelKind } = needs
   const isPermitted = (model: Model) => allowList === undefined || allowsModel(allowList, model)
   const entryOf = (model: Model | null, preference: Pick<PlanEntry, 'sort' | 'exactTools'>): ResolvedName => {
     if (model === null) return { entries: [] }
@@ -65,7 +65,7 @@ function resolveName(
       : { entries: [], refused: asked }
   }
   const find = (id: string) =>
-    findModel(catalog, id, kind) ?? (needs.wire ? findByWireName(catalog, id, needs.wire) : null)
+    findModel(catalog, id, modelKind) ?? (needs.wire ? findByWireName(catalog, id, needs.wire) : null)
   const whole = find(asked)
   if (whole) return entryOf(whole, { sort: undefined, exactTools: false })
   const colon = asked.lastIndexOf(':')
@@ -77,9 +77,9 @@ function resolveName(
   const isUsable = (model: Model) =>
     model.offers.some((offer) => offer.shared && isAllowed(offer, model, filter, preference.exactTools))
   const choice = chooseAutoModels(needs.auto, needs, catalog, isUsable, isPermitted)
-  const { models, score, tier, profile } = choice
+  const { models, score, tier, profile, kind } = choice
   if (models.length === 0 && allowList?.models) return { entries: [], refused: asked }
   const exactTools = preference.exactTools || choice.exactTools
   const entries = models.map((model) => ({ asked, model, sort: preference.sort, exactTools }))
-  return { entries, auto: { score, tier, profile } }
+  return { entries, auto: { score, tier, profile, kind } }
 }

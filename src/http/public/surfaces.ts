@@ -16,6 +16,7 @@ import {
 } from '../../core/api/surfaces/surface-registry.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { providerKeysRoute } from '../byok-keys.ts'
+import { feedbackRoute } from '../call-feedback.ts'
 import { generationsRoute, usageCallsRoute } from '../call-lists.ts'
 import { crossOrigin } from '../plugins/cross-origin.ts'
 import { usageRoute } from '../usage.ts'
@@ -46,6 +47,7 @@ const ROUTES: Partial<Record<Surface['handler'], SurfaceRoute>> = {
   'models.catalog': catalogModelsRoute,
   'models.catalog.get': catalogModelRoute,
   generation: generationsRoute,
+  'generation.feedback': feedbackRoute,
   key: keyRoute,
   credits: creditsRoute,
   usage: usageRoute,

@@ -6,6 +6,7 @@ import { CopyButton } from '../../components/text/copy.tsx'
 import { isRunning, wantsResults } from '../../lib/playground/completion.ts'
 import type { Lane, Turn, UserMessage } from '../../lib/playground/conversation.ts'
 import { CompletionView } from './completion-view.tsx'
+import { FeedbackButtons } from './feedback-buttons.tsx'
 import { ToolCalls } from './tool-calls.tsx'
 
 interface TurnViewProps {
@@ -147,6 +148,9 @@ function LaneView(props: {
         <h2 className="min-w-0 text-sm font-semibold wrap-anywhere">{lane.model}</h2>
         {!isRunning(last) && (
           <span className="line gap-0">
+            {lane.model === 'auto' && last.callId !== null && last.text !== '' && (
+              <FeedbackButtons key={last.callId} callId={last.callId} />
+            )}
             {last.text !== '' && <CopyButton text={last.text} of="the answer" />}
             {isLast && (
               <Button icon={RotateCcw} size="small" about="Retry" disabled={isBusy} onClick={retry} />

@@ -81,6 +81,12 @@ const ENTRIES = {
     'open',
     'One call of the account: usage, cost, timings.',
   ],
+  'generation.feedback': [
+    'POST /v1/generations/{id}/feedback',
+    'Limited',
+    'open',
+    'How well a call of `auto` was answered, so that `auto` learns from it.',
+  ],
   key: [
     'GET /v1/key',
     'Limited',
@@ -236,6 +242,7 @@ const EXTENDED = {
   'audio.translations': 'The text of a recording, in English.',
   moderations: 'Verdicts on texts and images.',
   generation: 'One call of the account: usage, cost, timings.',
+  'generation.feedback': 'How well a call of `auto` was answered, so that `auto` learns from it.',
   key: 'Limits of the calling key, what remains of them, and the balance.',
   credits: 'Credit, usage and spendable balance of the account.',
 } satisfies Partial<Record<HandlerId, string>>

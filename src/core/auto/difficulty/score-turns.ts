@@ -255,13 +255,20 @@ export function scorePrompt(prompt: string, model: DifficultyModel): number {
 
 /** The logistic of the standardized sum, which is close to the share of the training data with a lower score. */
 export function scoreFeatures(features: PromptFeatures, model: DifficultyModel): number {
-  if (features.values[0] === 0) return 0
+  return features.values[0] === 0 ? 0 : logisticOfNormal(standardizedSum(features, model))
+}
+
+/** The weighted sum of a prompt's features and words, in standard deviations. */
+export function standardizedSum(features: PromptFeatures, model: DifficultyModel): number {
   const inputs = modelInputs(standardized(features.values, model))
   let sum = wordSum(features, model.wordBits, model.wordWeights)
   sum += meanMeaning(features.questionWords, model.meanings)
   for (let index = 0; index < inputs.length; index++) sum += inputs[index]! * model.weights[index]!
-  return 1 / (1 + Math.exp((-LOGISTIC_OF_NORMAL * (sum - model.mean)) / model.deviation))
+  return (sum - model.mean) / model.deviation
 }
+
+/** The score of a sum. */
+export const logisticOfNormal = (sum: number): number => 1 / (1 + Math.exp(-LOGISTIC_OF_NORMAL * sum))
 
 /** The logistic with this slope is the normal distribution's, within a hundredth. */
 const LOGISTIC_OF_NORMAL = 1.702

@@ -4,7 +4,7 @@ import {
   FULL_WEIGHT,
   SHRUNK_BY_WORDS,
   type WordMeaningsDocument,
-} from '../../src/core/auto/difficulty/word-meanings.ts'
+} from '../../core/auto/difficulty/word-meanings.ts'
 
 /**
  * Static vectors of 29,192 English words, derived from all-MiniLM-L6-v2 (see NOTICE): each word alone through the
@@ -15,10 +15,16 @@ import {
  */
 const HEADER_BYTES = 8
 
-function loadWordVectors() {
+let loaded: ReturnType<typeof readWordVectors> | undefined
+
+/** Loaded once, when first needed. */
+const wordVectors = () => (loaded ??= readWordVectors())
+
+function readWordVectors() {
   const bytes = readFileSync(join(import.meta.dirname, 'word-vectors.bin'))
   const count = bytes.readUInt32LE(0)
   const dimensions = bytes.readUInt32LE(4)
+  if (dimensions !== DIMENSIONS) throw new Error('word-vectors.bin has other dimensions than the code')
   let offset = HEADER_BYTES
   const next = (length: number) => {
     const start = bytes.byteOffset + offset
@@ -30,15 +36,14 @@ function loadWordVectors() {
   const weights = new Uint8Array(next(count))
   const vectors = new Int8Array(next(count * dimensions))
   const rows = new Map([...hashes].map((hash, row) => [hash, row]))
-  return { dimensions, scale, hashes, weights, vectors, rows }
+  return { scale, hashes, weights, vectors, rows }
 }
 
-const VECTORS = loadWordVectors()
-export const DIMENSIONS = VECTORS.dimensions
+export const DIMENSIONS = 64
 
 /** The weighted mean vector of words, by hash; zero if none is known. */
 export function meanVector(words: readonly number[]): Float64Array {
-  const { scale, weights, vectors, rows } = VECTORS
+  const { scale, weights, vectors, rows } = wordVectors()
   const sum = new Float64Array(DIMENSIONS)
   let total = SHRUNK_BY_WORDS * FULL_WEIGHT
   for (const hash of words) {
@@ -55,7 +60,7 @@ const LARGEST_BYTE = 127
 
 /** Every word's product with a head over the components, as it is shipped. */
 export function wordMeanings(head: ArrayLike<number>): WordMeaningsDocument {
-  const { scale, hashes, weights, vectors } = VECTORS
+  const { scale, hashes, weights, vectors } = wordVectors()
   const products = Float64Array.from(weights, (_, row) => {
     let sum = 0
     for (let at = 0; at < DIMENSIONS; at++) sum += head[at]! * scale[at]! * vectors[row * DIMENSIONS + at]!

@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { hashWord } from '../../src/core/auto/difficulty/scan-text.ts'
-import { decodeMeanings, meanMeaning } from '../../src/core/auto/difficulty/word-meanings.ts'
-import { DIMENSIONS, meanVector, wordMeanings } from '../../tools/router-training/word-vectors.ts'
+import { hashWord } from '../../../src/core/auto/difficulty/scan-text.ts'
+import { decodeMeanings, meanMeaning } from '../../../src/core/auto/difficulty/word-meanings.ts'
+import { DIMENSIONS, meanVector, wordMeanings } from '../../../src/routing/learning/word-vectors.ts'
 
 const words = (text: string) => text.split(' ').map(hashWord)
 const dot = (a: ArrayLike<number>, b: ArrayLike<number>) =>
@@ -34,7 +34,7 @@ test('the shipped meanings of words give the product of a head with the mean vec
 })
 
 test('the weights of auto take at most 2.2 MB, and NOTICE names the origin of the vectors', () => {
-  const root = new URL('../../', import.meta.url)
+  const root = new URL('../../../', import.meta.url)
   const { size } = statSync(new URL('src/core/auto/difficulty/difficulty-weights.json', root))
   expect(size).toBeLessThan(2_200_000)
   const notice = readFileSync(new URL('NOTICE', root), 'utf8')

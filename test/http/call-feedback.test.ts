@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { createOutcomeStore } from '../../src/routing/learning/outcome-store.ts'
+import { ask } from '../helpers/chat-client.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
+import { expectError } from './wire.ts'
+
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/gone': { offers: [{ at: 'gamma', model: 'status-503' }], auto: false },
+  },
+})
+const owner = testAccount(stack, '20.00')
+const other = testAccount(stack, '20.00')
+
+const send = (id: string | null, body: unknown, { key = owner.key, version = 'v1' } = {}) =>
+  fetch(`${stack.url}/${version}/generations/${id}/feedback`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+const outcomes = () => createOutcomeStore(stack.postgres).read()
+
+test('feedback on a call of auto is kept once a call, with kind, model and cost, and the last score counts', async () => {
+  const { id } = await ask(owner, {
+    model: 'auto',
+    messages: [{ role: 'user', content: 'Solve $x^2 = 2$.' }],
+  })
+  const first = await send(id, { score: 'good' })
+  expect(first.status).toBe(200)
+  expect(first.headers.get('cache-control')).toBe('no-store')
+  expect(await first.json()).toEqual({ id, object: 'generation.feedback', score: 1 })
+  for (const version of ['v1', 'v2']) expect((await send(id, { score: 0.25 }, { version })).status).toBe(200)
+  expect(await outcomes()).toEqual([
+    {
+      accountId: owner.accountId,
+      kind: 'formulas',
+      score: expect.any(Number),
+      modelId: 'test/plain',
+      outcome: 0.25,
+      costPico: expect.any(BigInt),
+      pair: null,
+    },
+  ])
+  await stack.postgres.$executeRaw`DELETE FROM router_outcomes`
+})
+
+test('feedback is taken of the own calls of auto only, within 30 days, from 0 to 1', async () => {
+  const { id } = await ask(owner, { model: 'auto' })
+  await expectError(await send(id, { score: 'bad' }, { key: other.key }), 404, 'not_found')
+  await expectError(await send('chatcmpl_none', { score: 'bad' }), 404, 'not_found')
+  for (const body of [{ score: 1.1 }, { score: 'fine' }, {}, { score: 1, text: 'thanks' }])
+    expect((await send(id, body)).status).toBe(400)
+  const { id: named } = await ask(owner, { model: 'test/plain' })
+  await expectError(await send(named, { score: 1 }), 400, 'invalid_request')
+  expect((await send(id, { score: 1 })).status).toBe(200)
+  const before = Date.now() - 31 * 86_400_000
+  await stack.postgres.$executeRaw`UPDATE call_records SET admitted_at_ms = ${before} WHERE id = ${id}`
+  await expectError(await send(id, { score: 0 }), 400, 'invalid_request')
+  expect((await outcomes()).map(({ outcome }) => outcome)).toEqual([1])
+})
