@@ -95,6 +95,13 @@ async function latestCall() {
 }
 
 const storedFiles = () => readdir(join(stack.environment.DATA_DIR!, 'bodies')).catch(() => [])
+/** Removes the files that are written to their end. */
+function removeStoredFiles(): void {
+  const folder = join(stack.environment.DATA_DIR!, 'bodies')
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  for (const name of names)
+    if (name.includes('/') && !name.endsWith('.part')) rmSync(join(folder, name), { force: true })
+}
 const nothingIsStored = () => eventually(async () => expect(await storedFiles()).toEqual([]))
 
 const failureOf = (asked: PromiseLike<unknown>): Promise<APIError> =>
@@ -310,17 +317,17 @@ test('of an answer whose file is lost the client hears the truth, and pays nothi
   const input = 'Lost on the way.'
   const { accountId: owner, key: other } = await stack.account('1.00')
   await stack.command('admin', 'surface', 'open', 'audio.speech', '--account', owner)
-  const folder = join(stack.environment.DATA_DIR!, 'bodies')
-  const losing = setInterval(() => {
-    for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
-      if (name.includes('/') && !name.endsWith('.part')) rmSync(join(folder, name), { force: true })
-  }, 1)
+  // In every turn, so that the file is gone before a message of its worker can arrive.
+  let losing = setImmediate(function lose() {
+    removeStoredFiles()
+    losing = setImmediate(lose)
+  })
   const response = await postAs(other, `${stack.url}/v1/audio/speech`, {
     model: 'test/speech',
     voice: 'alloy',
     input,
   })
-  clearInterval(losing)
+  clearImmediate(losing)
   expect(response.status).toBe(500)
   expect(await response.json()).toMatchObject({ error: { code: 'internal_error' } })
   await stack.settled(owner)
