@@ -11,10 +11,6 @@ import { endSuspendedCalls } from '../calls/api/end-suspended-calls.ts'
 import type { TakeSlotOfShard } from '../calls/in-process-link.ts'
 import { createPromptLogs } from '../calls/prompt-logs/prompt-log-writer.ts'
 import { createBackgroundCalls } from '../calls/stored-responses/background-calls.ts'
-import {
-  createStoredResponseStore,
-  STORED_RESPONSE_PURPOSE,
-} from '../calls/stored-responses/stored-response-store.ts'
 import { adoptEdits } from '../catalog/adopt-edits.ts'
 import { createCatalogEdits } from '../catalog/catalog-edits-store.ts'
 import { createPlatformKeyStore } from '../catalog/platform-key-store.ts'
@@ -138,11 +134,6 @@ export async function composeApi(
   keyCache.onChange(endSuspendedCalls({ hubOf, accounts: people.accounts, logger }))
   const promptLogs = createPromptLogs({ store: people.promptLogs, registry, logger })
   resources.defer(() => promptLogs.close())
-  const storedResponses = createStoredResponseStore(
-    postgres,
-    createSealer(config.masterKeys, STORED_RESPONSE_PURPOSE),
-    { bytesPerAccount: config.promptLogBytesPerAccount, bytesInAll: config.promptLogBytesInAll },
-  )
 
   const { publicUrl } = config
   const clock = clients.fleetClock
@@ -172,8 +163,7 @@ export async function composeApi(
     cookies: createSessionCookies(isSecure),
     /** Whether sign-in with admin keys is disabled. */
     ssoOnly: config.operatorSsoOnly,
-    storedResponses,
-    backgroundCalls: createBackgroundCalls({ store: storedResponses, logger }),
+    backgroundCalls: createBackgroundCalls({ store: people.storedResponses, logger }),
     reasoningBox: createReasoningBox(createSealer(config.masterKeys, REASONING_PURPOSE)),
     /** Everything that a call needs, from its key to its response. */
     callPath: { pathOf, promptLogs, files, clock, logger, limits: config },

@@ -36,6 +36,10 @@ import { createSignInThrottle } from '../accounts/sign-in-throttle.ts'
 import { postLedger } from '../billing/ledger/ledger-store.ts'
 import { createByokKeyStore } from '../byok/byok-key-store.ts'
 import { createPromptLogStore, PROMPT_LOG_PURPOSE } from '../calls/prompt-logs/prompt-log-store.ts'
+import {
+  createStoredResponseStore,
+  STORED_RESPONSE_PURPOSE,
+} from '../calls/stored-responses/stored-response-store.ts'
 import { readRateHistory } from '../catalog/rate-history-store.ts'
 import type { Config } from '../config.ts'
 import { parseUsd } from '../core/kernel/money.ts'
@@ -110,6 +114,11 @@ export function composePeople(config: Readonly<Config>, clients: PeopleClients, 
     bytesPerAccount: config.promptLogBytesPerAccount,
     bytesInAll: config.promptLogBytesInAll,
   })
+  const storedResponses = createStoredResponseStore(
+    postgres,
+    createSealer(masterKeys, STORED_RESPONSE_PURPOSE),
+    { bytesPerAccount: config.promptLogBytesPerAccount, bytesInAll: config.promptLogBytesInAll },
+  )
   const auditLog = createAuditLog(postgres, logger)
   const shared = { ...money, accounts, directory, credentials, passwords, factors, keys, editKey, operators }
   const audited = { ...shared, announce, auditedAction: auditLog.auditedAction, clock }
@@ -137,6 +146,7 @@ export function composePeople(config: Readonly<Config>, clients: PeopleClients, 
     retryDelivery: createRetryDelivery(postgres, deliveries),
     auditLog,
     promptLogs,
+    storedResponses,
     alarms: createAlarmStore(postgres),
     alarmDestinations: createAlarmDestinations({
       ...audited,
@@ -148,6 +158,7 @@ export function composePeople(config: Readonly<Config>, clients: PeopleClients, 
     accountExport: createAccountExport({
       ...{ postgres: reportsReplica, ledger },
       latestPromptLogs: promptLogs.latest,
+      latestResponses: storedResponses.latest,
     }),
     /** Newest first. */
     rateHistory: (modelId: string, limit: number) => readRateHistory(reportsPostgres, modelId, limit),

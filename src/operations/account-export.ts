@@ -5,6 +5,7 @@ import {
   positionAfter,
   readLedgerCursor,
 } from '../billing/ledger/ledger-list-store.ts'
+import { responseIdOf } from '../core/kernel/ids.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
@@ -23,8 +24,10 @@ export function createAccountExport(deps: {
   ledger: Pick<LedgerListStore, 'page'>
   /** The latest prompt logs of an account, decrypted. */
   latestPromptLogs: (accountId: string) => Promise<object[]>
+  /** The latest stored responses of an account, decrypted. */
+  latestResponses: (accountId: string) => Promise<object[]>
 }) {
-  const { postgres, ledger, latestPromptLogs } = deps
+  const { postgres, ledger, latestPromptLogs, latestResponses } = deps
 
   const ledgerLines = async (accountId: string): Promise<LedgerLine[]> => {
     const lines: LedgerLine[] = []
@@ -137,6 +140,16 @@ export function createAccountExport(deps: {
         at: isoTime(at),
       })),
       prompt_logs: await latestPromptLogs(accountId),
+      stored_responses: await latestResponses(accountId),
+      // The others are read with these.
+      stored_response_ids: (
+        await postgres.storedResponse.findMany({
+          where: { accountId, expiresAt: { gt: new Date() } },
+          orderBy: { callId: 'desc' },
+          take: ROWS_MAX,
+          select: { callId: true },
+        })
+      ).map(({ callId }) => responseIdOf(callId)),
       calls: 'GET /console/api/calls.csv lists every call.',
     }
   }

@@ -88,6 +88,16 @@ const FIND = `
 SELECT call_id AS "callId", previous_id AS "previousId", sealed, ${STATE} FROM stored_responses
 WHERE account_id = $1 AND call_id = ANY($2) AND expires_at > now()`
 
+/** Maximum responses in an export, which is one response, and their bytes. */
+const EXPORTED_MAX = 50
+const EXPORTED_BYTES_MAX = 16 * 1024 * 1024
+
+const LATEST = `
+SELECT call_id AS "callId", previous_id AS "previousId", sealed, state FROM (
+  SELECT *, ${STATE}, sum(octet_length(sealed)) OVER (ORDER BY call_id DESC) AS bytes FROM stored_responses
+  WHERE account_id = $1 AND expires_at > now() ORDER BY call_id DESC LIMIT ${EXPORTED_MAX}
+) AS newest WHERE bytes <= ${EXPORTED_BYTES_MAX}`
+
 /** A response and those it continues, newest first, as far as $3 bytes and ${CHAIN_MAX} responses. */
 const CHAIN = `
 WITH RECURSIVE chain AS (
@@ -169,6 +179,13 @@ export function createStoredResponseStore(
       )
       return rows[0]?.state ?? null
     },
+
+    /** The latest responses of an account, for its export. */
+    latest: async (accountId: string): Promise<StoredTurn[]> =>
+      (await plain.query<Row>(LATEST, [accountId])).map((row) => {
+        const { input, response } = opened(accountId, row)
+        return { input, response }
+      }),
 
     /** Those of some responses that the account has. */
     findAll: find,

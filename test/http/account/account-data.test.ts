@@ -48,6 +48,12 @@ async function furnished() {
   const call = () =>
     fetch(`${stack.url}/v1/chat/completions`, { method: 'POST', headers, body: JSON.stringify(body) })
   expect((await call()).status).toBe(200)
+  const stored = await fetch(`${stack.url}/v2/responses`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ model: 'test/one', input: 'Keep this.' }),
+  })
+  const { id: responseId } = (await stored.json()) as { id: string }
   await stack.settled(account.id)
   const accountId = account.id
   await eventually(async () =>
@@ -67,7 +73,7 @@ async function furnished() {
   await stack.postgres.identity.create({
     data: { provider: 'github', subject: accountId, accountId, email: client.email },
   })
-  return { client, email: client.email, accountId, key, call }
+  return { client, email: client.email, accountId, key, call, responseId }
 }
 
 const balanceOf = async (accountId: string) =>
@@ -75,7 +81,7 @@ const balanceOf = async (accountId: string) =>
 
 describe('the export of an account', () => {
   test('is a file with what is stored of it, and no secret', async () => {
-    const { client, email, accountId, key } = await furnished()
+    const { client, email, accountId, key, responseId } = await furnished()
     const response = await client.ask('/console/api/account/export')
     expect(response.status).toBe(200)
     expect(response.headers.get('content-disposition')).toContain(`switchyard-${accountId}.json`)
@@ -90,8 +96,12 @@ describe('the export of an account', () => {
       api_keys: [{ name: 'my laptop' }],
       provider_keys: [{ providerId: 'openai', last4: '6789' }],
       webhooks: [{ url: 'http://127.0.0.1:9/my-hook' }],
+      stored_responses: [
+        { response: { id: responseId, status: 'completed' }, input: [{ content: [{ text: 'Keep this.' }] }] },
+      ],
+      stored_response_ids: [responseId],
       ledger: [
-        { type: 'charges', calls: 1 },
+        { type: 'charges', calls: 2 },
         { kind: 'free_credit', amount_usd: '0.50' },
       ],
     })
@@ -134,7 +144,7 @@ describe('the deletion of an account', () => {
   test('leaves nothing about its holder, ends every way in, and leaves the ledger whole', async () => {
     const { client, email, accountId, call } = await furnished()
     const { balance } = await client.json<SessionView>('/console/api/session')
-    expect(await stack.postgres.callRecord.count({ where: { accountId, labels: { not: {} } } })).toBe(1)
+    expect(await stack.postgres.callRecord.count({ where: { accountId, labels: { not: {} } } })).toBe(2)
     const body = { ...CONFIRMED, forfeit_usd: balance.balance_usd }
     expect((await client.ask('/console/api/account/delete', { body })).status).toBe(204)
 
