@@ -245,6 +245,13 @@ const EXTENDED = {
   'generation.feedback': 'How well a call of `auto` was answered, so that `auto` learns from it.',
   key: 'Limits of the calling key, what remains of them, and the balance.',
   credits: 'Credit, usage and spendable balance of the account.',
+  usage: 'Calls, tokens and cost by day, model or key, JSON or CSV.',
+  'usage.calls': 'Single calls, paged or as one CSV stream.',
+  surfaces: 'Every surface, and which of them the calling key may use.',
+  'provider-keys.list': 'The BYOK keys of the account.',
+  'provider-keys.create': 'Stores and checks a BYOK key.',
+  'provider-keys.update': 'Changes or disables a BYOK key.',
+  'provider-keys.delete': 'Deletes a BYOK key.',
 } satisfies Partial<Record<HandlerId, string>>
 
 export type SurfaceId = HandlerId | `${keyof typeof EXTENDED}.extended`
