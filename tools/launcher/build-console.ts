@@ -14,6 +14,8 @@ export const consoleFolder = (root: string): string => join(root, 'web')
  * time builds; the others wait for it and then find everything done.
  */
 export async function ensureConsole(root: string): Promise<void> {
+  // An installed package has the pages alone.
+  if (!existsSync(join(consoleFolder(root), 'vite.config.ts'))) return
   if (consoleIsCurrent(root)) return
   const release = await waitForLock(join(root, '.data', 'console.lock'), { timeoutMs: BUILD_TIMEOUT_MS })
   try {

@@ -42,7 +42,7 @@ export async function prepareEmbeddedPostgres(options: {
   log: (line: string) => void
 }): Promise<EmbeddedPostgres> {
   const identity = postgresIdentity()
-  const binaries = await postgresBinaries(identity !== null)
+  const binaries = await postgresBinaries(identity, options.dataDir)
   const folder = await postgresDataFolder(options.dataDir, identity, options.log)
   const password = await ensurePassword(join(options.dataDir, 'postgres-password'))
   if (!existsSync(join(folder, COMPLETE))) {

@@ -20,6 +20,7 @@ import {
   simulateAllEnvironment,
 } from './start/gateway-environment.ts'
 import { apiPlan, gatewayPlan, simulatedProvidersPlan, workerPlan } from './start/gateway-plans.ts'
+import { addressFor, gatewayUrl } from './start/gateway-url.ts'
 import {
   createStartContext,
   type StartContext,
@@ -79,7 +80,7 @@ async function main(): Promise<number> {
 
 async function startAll(context: StartContext): Promise<void> {
   const { dataDir, environment, log, run } = context
-  const catalogFile = environment.CATALOG_FILE && resolve(ROOT, environment.CATALOG_FILE)
+  const catalogFile = environment.CATALOG_FILE && resolve(environment.CATALOG_FILE)
   await checkSettings({ ...environment, CATALOG_FILE: catalogFile })
   log(`starting; data in ${dataDir}`)
   const host = environment.HOST || '127.0.0.1'
@@ -123,8 +124,7 @@ async function startAll(context: StartContext): Promise<void> {
   }
   writeRunningServices(dataDir, shared)
   const gateway = { ...environment, ...shared }
-  const address = addressFor(host)
-  const baseUrl = `http://${hostInUrl(address)}:${ports.api}`
+  const baseUrl = gatewayUrl(host, ports.api)
   const metrics = (role: keyof typeof ports.metrics) => ({
     host: addressFor(metricsHost),
     port: ports.metrics[role],
@@ -151,7 +151,7 @@ async function startAll(context: StartContext): Promise<void> {
   )
   const [keys] = await Promise.all([ensureDemoAccount(demo), run(api, 'sessions')])
   const metricsUrl = (role: keyof typeof ports.metrics) =>
-    `http://${hostInUrl(addressFor(metricsHost))}:${ports.metrics[role]}/metrics`
+    `${gatewayUrl(metricsHost, ports.metrics[role])}/metrics`
   const metricsUrls = isOneProcess
     ? [metricsUrl('api')]
     : [
@@ -169,14 +169,6 @@ async function startAll(context: StartContext): Promise<void> {
     welcome({ baseUrl, keys, metricsUrls, logsFolder: context.logsFolder, providers, mail }),
   )
 }
-
-/** An address a client can use, for one a server listens on. */
-function addressFor(host: string): string {
-  if (host === '::') return '::1'
-  return host === '0.0.0.0' ? '127.0.0.1' : host
-}
-
-const hostInUrl = (address: string) => (address.includes(':') ? `[${address}]` : address)
 
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((done) => {

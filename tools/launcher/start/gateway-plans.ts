@@ -74,7 +74,8 @@ function nodePlan(
     name,
     command: process.execPath,
     args: [...NODE_ARGS, ...nodeArgs, join(root, entry), ...rest],
-    cwd: root,
+    // As the launcher's: relative paths in settings are those of its caller.
+    cwd: process.cwd(),
     env: { ...MEMORY_SETTINGS, ...env },
     stopSignal: 'SIGTERM',
     stopTimeoutMs: STOP_TIMEOUT_MS,

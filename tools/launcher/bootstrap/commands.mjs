@@ -1,0 +1,43 @@
+/**
+ * The commands of the launcher, by name: `npm run NAME` in a clone, `switchyard NAME` of an installed package.
+ * @typedef {object} Command
+ * @property {string} entry what runs on the project's Node
+ * @property {string[]} [args] come before those of the command line
+ * @property {true} [services] it works on the services of a running `start`
+ * @property {string} [about] one line for `switchyard help`; a command without one is for clones only
+ */
+
+/** @type {Record<string, Command>} */
+export const COMMANDS = {
+  start: {
+    entry: 'tools/launcher/start.ts',
+    about: 'run the gateway with PostgreSQL and Redis until Ctrl-C',
+  },
+  stop: { entry: 'tools/launcher/stop.ts', about: 'stop a running start and wait for its end' },
+  status: { entry: 'tools/launcher/status.ts', about: 'say whether it runs, where, and over which data' },
+  admin: {
+    entry: 'src/cli/admin.ts',
+    services: true,
+    about: 'accounts, keys, top-ups and other operator commands',
+  },
+  audit: { entry: 'src/cli/audit.ts', services: true, about: 'prove the ledger against the recorded calls' },
+  trace: { entry: 'src/cli/trace.ts', services: true, about: 'show the attempts and the charge of one call' },
+  catalog: { entry: 'src/cli/catalog.ts', services: true, about: 'check and show the catalog of models' },
+  router: { entry: 'src/cli/router.ts', about: 'score, calibrate and explain what auto chooses' },
+  migrate: { entry: 'src/cli/migrate.ts', services: true, about: 'apply the migrations of the database' },
+  test: { entry: 'tools/launcher/test.ts' },
+  check: { entry: 'tools/launcher/check.ts' },
+  bench: { entry: 'test/bench/bench.ts' },
+  gate: { entry: 'test/gate/gate.ts' },
+  'package:build': { entry: 'tools/package/build.ts' },
+  'release-check': { entry: 'tools/package/release-check.ts' },
+  'console:build': { entry: 'tools/launcher/build-console.ts' },
+  'console:dev': { entry: 'tools/launcher/serve-console.ts' },
+  'console:screenshots': {
+    entry: 'tools/launcher/test.ts',
+    args: ['--config', 'test/browser/screenshots.config.ts'],
+  },
+  'router:eval': { entry: 'tools/router-training/eval.ts' },
+  'router:quality': { entry: 'tools/router-training/write-quality.ts' },
+  'router:train': { entry: 'tools/router-training/train.ts' },
+}
