@@ -1,5 +1,6 @@
 import type { SamplingParameters } from '../core/calls/chat-request.ts'
 import {
+  type CompletionEvent,
   FINISH_REASONS,
   type FinishReason,
   type TokenLogprob,
@@ -40,11 +41,14 @@ import {
 } from './wire.ts'
 
 /** Each event of this wire can be read without the events before it. */
-export const openReader = ({ extended }: Pick<ChatAttempt, 'extended'> = {}): CompletionReader =>
+export const openReader = ({
+  extended,
+  namedStops,
+}: Pick<ChatAttempt, 'extended' | 'namedStops'> = {}): CompletionReader =>
   extended
     ? new PatternReader(
-        (data, emit) => readEvent(data, emit, true),
-        (body, emit) => readCompletion(body, emit, true),
+        (data, emit) => readEvent(data, emit, true, namedStops),
+        (body, emit) => readCompletion(body, emit, true, namedStops),
       )
     : new PatternReader(readStreamEvent, readWholeCompletion)
 
@@ -116,7 +120,12 @@ const FINISH_ALIASES: Readonly<Record<string, FinishReason>> = {
 export const readStreamEvent: CompletionReader['event'] = (data, emit) => readEvent(data, emit, false)
 
 /** As readStreamEvent; in extended requests reasoning and log probabilities are content. */
-function readEvent(data: string, emit: Emit, isExtended: boolean): StreamSignal {
+function readEvent(
+  data: string,
+  emit: Emit,
+  isExtended: boolean,
+  namedStops?: readonly string[],
+): StreamSignal {
   if (data === '[DONE]') return 'done'
   const chunk = parseObject(data)
   if (chunk === null) return data.trim() === '[DONE]' ? 'done' : 'malformed'
@@ -129,17 +138,31 @@ function readEvent(data: string, emit: Emit, isExtended: boolean): StreamSignal 
     if (choice.finish_reason === 'error') return { error: { code: 'finish_reason_error' } }
     if (isObject(choice.delta)) signal = readMessage(choice.delta, emit, isExtended)
     if (isExtended) emitLogprobs(choice.logprobs, emit)
-    if (typeof choice.finish_reason === 'string') emit(['finish', finishReason(choice.finish_reason)])
+    if (typeof choice.finish_reason === 'string') emit(finishEvent(choice, namedStops))
   }
   emitUsage(usageOf(chunk, choice), emit)
   return signal
+}
+
+/** With the stop sequence that ended the completion, which vLLM says in `stop_reason` and SGLang in `matched_stop`. */
+function finishEvent(choice: Fields, namedStops: readonly string[] = []): CompletionEvent {
+  const { finish_reason: reason, stop_reason: stop, matched_stop: matched } = choice
+  const named = namedStops.find((text) => text === stop || text === matched)
+  return named === undefined || reason !== 'stop'
+    ? ['finish', finishReason(reason)]
+    : ['finish', 'stop', { stop_reason: 'stop_sequence', stop_sequence: named }]
 }
 
 /** Reads a whole completion, which some providers send although the request asks for a stream. */
 export const readWholeCompletion: CompletionReader['whole'] = (body, emit) =>
   readCompletion(body, emit, false)
 
-function readCompletion(body: string, emit: Emit, isExtended: boolean): WholeReading {
+function readCompletion(
+  body: string,
+  emit: Emit,
+  isExtended: boolean,
+  namedStops?: readonly string[],
+): WholeReading {
   const reply = parseObject(body)
   if (reply === null) return 'malformed'
   if (reply.error != null) return { error: reply.error }
@@ -153,7 +176,7 @@ function readCompletion(body: string, emit: Emit, isExtended: boolean): WholeRea
   if (choice.finish_reason === 'error') return { error: choice.error ?? { code: 'finish_reason_error' } }
   readMessage(choice.message, emit, isExtended)
   if (isExtended) emitLogprobs(choice.logprobs, emit)
-  emit(['finish', finishReason(choice.finish_reason)])
+  emit(finishEvent(choice, namedStops))
   emitUsage(usageOf(reply, choice), emit)
   return 'ok'
 }

@@ -86,6 +86,24 @@ describe.each(WIRES)('the client library of the messages wire and a model on the
     expect((await ask('plain', { max_tokens: 1 })).stop_reason).toBe('max_tokens')
   })
 
+  test('the stop sequence that ended a completion is named where the provider names it', async () => {
+    const [part] = (await ask('plain')).content
+    const [, second] = (part as Anthropic.TextBlock).text.split(' ')
+    const stopping = { stop_sequences: ['zebra', second!] }
+    const stop =
+      wire === 'chat-completions'
+        ? { stop_reason: 'stop_sequence', stop_sequence: second }
+        : { stop_reason: expect.any(String), stop_sequence: null }
+    expect(await ask('plain', stopping)).toMatchObject(stop)
+    const stream = client.messages.stream({
+      model: `${wire}/plain`,
+      max_tokens: 500,
+      messages: QUESTION,
+      ...stopping,
+    })
+    expect(await stream.finalMessage()).toMatchObject(stop)
+  })
+
   test('a tool loop of five turns ends, with thinking and an image in its history', async () => {
     const messages: Anthropic.MessageParam[] = [
       { role: 'user', content: 'Use find_train to "Basel" from platform 7.' },

@@ -59,6 +59,18 @@ describe('a stream of chat-completions', () => {
     ])
   })
 
+  test.each([{ stop_reason: 'END' }, { matched_stop: 'END' }])(
+    'names the stop sequence that ended it: %j',
+    (said) => {
+      const last = chunk({}, { finish_reason: 'stop', ...said })
+      const finish = (namedStops?: string[]) => read(openReader({ extended: true, namedStops }), last).events
+      const stop = { stop_reason: 'stop_sequence', stop_sequence: 'END' }
+      expect(finish(['a', 'END'])).toEqual([['finish', 'stop', stop]])
+      expect(finish(['a'])).toEqual([['finish', 'stop']])
+      expect(finish()).toEqual([['finish', 'stop']])
+    },
+  )
+
   test('is read the same where it comes whole', () => {
     const events: CompletionEvent[] = []
     const message = { content: 'Hi', reasoning_content: 'Hm.' }

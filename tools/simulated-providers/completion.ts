@@ -10,6 +10,8 @@ export interface Completion {
   /** See SimulatedRequest. */
   topLogprobs: number | null
   finishReason: string
+  /** The stop sequence that ended it; null: none did. */
+  stoppedBy: string | null
   promptTokens: number
   completionTokens: number
 }
@@ -52,8 +54,8 @@ export function composeCompletion(
 ): Completion {
   const calls = callsOf(request, behaviour)
   const reasoning = pieces(prose(request.prompt, request.unreasoned ? 0 : behaviour.reasoningTokens, 7))
-  const whole =
-    calls.length > 0 ? [] : untilStop(completionPieces(request, behaviour, provider), request.stop)
+  const spoken = calls.length > 0 ? [] : completionPieces(request, behaviour, provider)
+  const { kept: whole, stoppedBy } = untilStop(spoken, request.stop)
   const text = behaviour.continuesPrefill && request.prefill ? afterPrefill(whole, request.prefill) : whole
   const argumentPieces = calls.map((call) => pieces(call.arguments))
 
@@ -76,6 +78,7 @@ export function composeCompletion(
     })),
     topLogprobs: request.topLogprobs,
     finishReason: cut.shortened ? 'length' : natural,
+    stoppedBy: cut.shortened ? null : stoppedBy,
     promptTokens: request.promptTokens,
     completionTokens: keptReasoning.length + keptText.length + keptArguments.flat().length,
   }
@@ -125,10 +128,13 @@ const callOf = ({ name, parameters }: Tool, from: string): WantedCall => ({
 })
 
 /** A text up to the first of these; they are left out. */
-function untilStop(whole: string[], stop: readonly string[]): string[] {
+function untilStop(whole: string[], stop: readonly string[]): { kept: string[]; stoppedBy: string | null } {
   const text = whole.join('')
-  const found = stop.map((word) => text.indexOf(word)).filter((at) => at >= 0)
-  return found.length === 0 ? whole : pieces(text.slice(0, Math.min(...found)))
+  const found = stop.map((word) => ({ word, at: text.indexOf(word) })).filter(({ at }) => at >= 0)
+  const [first] = found.sort((one, other) => one.at - other.at)
+  return first
+    ? { kept: pieces(text.slice(0, first.at)), stoppedBy: first.word }
+    : { kept: whole, stoppedBy: null }
 }
 
 function completionPieces(request: SimulatedRequest, behaviour: Behaviour, provider: string): string[] {

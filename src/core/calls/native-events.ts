@@ -11,7 +11,7 @@ const STOP_REASONS: Record<FinishReason, string> = {
   content_filter: 'refusal',
 }
 
-/** Other wires do not report which stop sequence ended a completion. */
+/** Of a completion whose provider does not say which stop sequence ended it. */
 export const nativeStop = (reason: FinishReason, callsTools: boolean): NativeStop => ({
   stop_reason: reason === 'stop' && callsTools ? 'tool_use' : STOP_REASONS[reason],
   stop_sequence: null,

@@ -59,7 +59,10 @@ export function wireFor({ content, ...terms }: AttemptRequest, wireOfChats: Wire
 function boundTranslated(wire: WireMapping, { content, ...terms }: AttemptOf<NativeContent>): BoundWire {
   const { messages } = content
   const parameters = parametersAt(terms.offer, content)
-  const translated = bound(wire, withPortableNames({ ...terms, messages, parameters }))
+  const translated = bound(
+    wire,
+    withPortableNames({ ...terms, messages, parameters, namedStops: parameters.stop }),
+  )
   return { ...translated, openReader: () => restoringNames(translated.openReader(), parameters) }
 }
 

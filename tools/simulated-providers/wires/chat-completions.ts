@@ -143,12 +143,15 @@ function readResponseFormat(format: unknown): SimulatedRequest['responseFormat']
 
 function events(input: PlanInput): StreamEvents {
   const { completion, behaviour, provider, model, id, created } = input
+  // As vLLM says it.
+  const stoppedBy =
+    completion.stoppedBy === null ? '' : `,"stop_reason":${JSON.stringify(completion.stoppedBy)}`
   const newline = behaviour.crlf ? '\r\n' : '\n'
   const event = (data: string) => `data: ${data}${newline}${newline}`
   const lead = `{"id":"${id}","object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"provider":"${provider}","system_fingerprint":"fp_${provider}","choices":[`
-  const chunk = (delta: string, finishReason: string | null = null, logprobs = 'null') =>
+  const chunk = (delta: string, finishReason: string | null = null, logprobs = 'null', more = '') =>
     event(
-      `${lead}{"index":0,"delta":${delta},"logprobs":${logprobs},"finish_reason":${JSON.stringify(finishReason)}}]}`,
+      `${lead}{"index":0,"delta":${delta},"logprobs":${logprobs},"finish_reason":${JSON.stringify(finishReason)}${more}}]}`,
     )
   const toolChunks = completion.toolCalls.flatMap((call, index) => [
     chunk(
@@ -169,7 +172,7 @@ function events(input: PlanInput): StreamEvents {
       ...completion.refusal.map((piece) => chunk(`{"refusal":${JSON.stringify(piece)}}`)),
       ...toolChunks,
     ],
-    finish: chunk('{}', completion.finishReason),
+    finish: chunk('{}', completion.finishReason, 'null', stoppedBy),
     usage: event(`${lead}],"usage":${usageJson(input)}}`),
     done: event('[DONE]'),
     malformed: event(`${lead}{"index":0,"delta":{"content":"brok`),
@@ -206,6 +209,7 @@ function whole(input: PlanInput): string {
         message,
         logprobs: logprobs(input, completion.text),
         finish_reason: completion.finishReason,
+        ...(completion.stoppedBy !== null && { stop_reason: completion.stoppedBy }),
       },
     ],
     ...(behaviour.usage !== 'missing' && { usage: JSON.parse(usageJson(input)) }),
