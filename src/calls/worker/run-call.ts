@@ -24,6 +24,7 @@ import { claimOf, type HeldLease, type Leases } from './leases.ts'
 import { endedHold } from './restored-holds.ts'
 import { type RunningCall, type RunningCalls, reasonOf } from './running-calls.ts'
 import type { SettlementOutbox } from './settlement-outbox.ts'
+import type { ShadowCalls } from './shadow-calls.ts'
 import { askEnded, askTakeover } from './takeover.ts'
 
 export interface CallRunnerDependencies {
@@ -41,6 +42,8 @@ export interface CallRunnerDependencies {
   outbox: Pick<SettlementOutbox, 'keepUnsent'>
   /** Called with each call that ended here. */
   countCall?: ((record: SettlementRecord) => void) | undefined
+  /** Answers sampled calls of `auto` a second time once they have ended. Absent: none. */
+  shadows?: Pick<ShadowCalls, 'offer'> | undefined
   logger: Logger
   clock: FleetTime
 }
@@ -172,6 +175,7 @@ class CallRun {
         case 'finished':
           countCall?.(step.record)
           call.outbox.ended(last)
+          this.#offerShadow(outcome, step.record)
           return 'none'
         case 'lost':
           if (!(await leases.reclaim(lease))) return this.#leave(step)
@@ -197,6 +201,15 @@ class CallRun {
           return result satisfies never
       }
     }
+  }
+
+  #offerShadow(outcome: CallOutcome, record: SettlementRecord): void {
+    const envelope = this.#envelope
+    const content = this.#body
+    if (!envelope.isShadowed || outcome.status !== 'completed' || content?.kind !== 'chat') return
+    const { message, finishReason } = outcome
+    if (finishReason !== 'stop' || message.content === null) return
+    this.#deps.shadows?.offer({ envelope, content, completion: message.content, record })
   }
 
   /**
