@@ -20,7 +20,7 @@ export type AttemptRequest = AttemptOf<CallContent>
 /** The same with the prompt of a chat, as the wires of chats take it. */
 export interface ChatAttempt extends AttemptTerms, Pick<ChatContent, 'parameters' | 'exactJson'> {
   messages: readonly ChatMessage[]
-  /** The client is told which of these stop sequences ended the completion, if the provider says it. */
+  /** The response names which of these stop sequences ended the completion, if the provider reports it. */
   namedStops?: readonly string[] | undefined
 }
 

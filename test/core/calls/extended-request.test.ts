@@ -39,10 +39,10 @@ function refusal(body: Record<string, unknown>): string | undefined {
 }
 
 describe('an extended request', () => {
-  test('says that it is one, and requires parameters unless it says otherwise', () => {
+  test('says that it is one, and requires parameters but hints unless it says otherwise', () => {
     expect(parse({})).toMatchObject({
       content: { extended: true, parameters: {} },
-      preferences: { requireParameters: 'but-sampling' },
+      preferences: { requireParameters: 'but-hints' },
     })
     const loose = parse({ provider: { require_parameters: false } })
     expect(loose.preferences.requireParameters).toBe('none')
