@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import type { SurfaceEvidence } from '../../src/core/api/surfaces/surface-evidence.ts'
 import { SURFACES, type SurfaceId } from '../../src/core/api/surfaces/surface-registry.ts'
 import type { PublishedSurfaceList } from '../../src/core/api/surfaces/surfaces.ts'
+import { IS_PACKAGE, ROOT, version } from '../../tools/launcher/bootstrap/installation.mjs'
 import { startProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
 import { listenForStop } from '../../tools/launcher/processes/stop-request.ts'
 import { startSimulatedProviders } from '../../tools/simulated-providers/start-simulated-providers.ts'
@@ -25,10 +26,10 @@ import { SDK_MODELS, SDK_NAMES } from './sdks/sdk-packages.ts'
 import { trySdks } from './sdks/try-sdks.ts'
 import { SURFACE_GATES } from './surface-gates.ts'
 
-const ROOT = join(import.meta.dirname, '../..')
 const EVIDENCE = 'src/core/api/surfaces/surface-evidence.json'
 
 async function main([first, ...others]: string[]): Promise<number> {
+  if (IS_PACKAGE && first?.startsWith('--')) throw new Error('agents and libraries are tried in a clone')
   const agents = first === '--agents' ? selectAgents(others) : []
   const sdks = first === '--sdks' ? select(others, SDK_NAMES) : []
   const surfaces =
@@ -84,8 +85,11 @@ async function main([first, ...others]: string[]): Promise<number> {
       const run = { date: new Date().toISOString(), commit: presentCommit(), contract: contract ?? 'none' }
       evidence[id] = evidenceOf(found, run)
     }
-    await writeFile(join(ROOT, EVIDENCE), `${JSON.stringify(evidence, null, 2)}\n`)
-    process.stdout.write(`${renderResults(results)}\n\nEvidence: ${EVIDENCE}\n`)
+    process.stdout.write(`${renderResults(results)}\n`)
+    if (!IS_PACKAGE) {
+      await writeFile(join(ROOT, EVIDENCE), `${JSON.stringify(evidence, null, 2)}\n`)
+      process.stdout.write(`\nEvidence: ${EVIDENCE}\n`)
+    }
     return surfaces.every((id) => evidence[id]?.passed) ? 0 : 1
   } finally {
     await resources.disposeAsync()
@@ -127,8 +131,9 @@ async function createKeys(
   return { key: String(key), limitedKey: String(limitedKey) }
 }
 
-/** The commit that is checked out; `-dirty` if the sources differ from it. */
+/** The commit that is checked out, `-dirty` if the sources differ from it; of a package its version. */
 function presentCommit(): string {
+  if (IS_PACKAGE) return `package ${version()}`
   const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim()
   const changed = git('status', '--porcelain', '--', 'src', 'workers', 'package-lock.json')
     .split('\n')

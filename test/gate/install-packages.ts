@@ -18,10 +18,10 @@ const run = promisify(execFile)
  * Installs packages together, unless a run before did.
  * @returns their folder, and the one with their programs. Rejects if a registry cannot be reached
  */
-export async function installPackages({ registry, versions }: PinnedPackages) {
+export async function installPackages({ registry, versions }: PinnedPackages, cache = CACHE) {
   const sign = registry === 'npm' ? '@' : '=='
   const packages = Object.entries(versions).map(([name, version]) => `${name}${sign}${version}`)
-  const folder = join(CACHE, packages.join('+').replace(/[^\w.+-]+/g, '-'))
+  const folder = join(cache, packages.join('+').replace(/[^\w.+-]+/g, '-'))
   const programs = join(folder, registry === 'npm' ? 'node_modules/.bin' : 'bin')
   const finished = join(folder, '.installed')
   if (await exists(finished)) return { folder, programs }

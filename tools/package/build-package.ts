@@ -1,12 +1,25 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { compileFolder } from './compile-folder.ts'
+import { compileSources } from './compile-sources.ts'
 import { type LockFile, lockedDependencies } from './locked-dependencies.ts'
 
-/** Folders of the sources that an installed gateway runs. */
-const FOLDERS = ['src', 'workers', 'tools/launcher', 'tools/simulated-providers']
+/** What an installed gateway runs. */
+const SOURCES = [
+  'src',
+  'workers',
+  'tools/launcher',
+  'tools/simulated-providers',
+  // The gate, and what it uses of others.
+  'test/gate',
+  'test/bench/targets/gateway.ts',
+  'test/helpers/test-catalog.ts',
+  'test/helpers/wires.ts',
+  'web/lib/agent-setups.ts',
+  'web/lib/snippets.ts',
+]
 /** Of those, what only a clone needs. */
-const FOR_CLONES = /^tools\/launcher\/(test|check|serve-console)\.ts$|prepare-clone\.mjs$/
+const FOR_CLONES =
+  /^tools\/launcher\/(test|check|serve-console)\.ts$|prepare-clone\.mjs$|\.test\.ts$|^test\/gate\/(sdks|agents)\/.*\.(mjs|py|json)$/
 
 /**
  * Builds what `npm pack` puts into the package: the folder `dist`, laid out as the repository, and the lock file of its
@@ -16,7 +29,7 @@ const FOR_CLONES = /^tools\/launcher\/(test|check|serve-console)\.ts$|prepare-cl
 export function buildPackage({ root, pages, target }: { root: string; pages: string; target: string }): void {
   const dist = join(target, 'dist')
   rmSync(dist, { recursive: true, force: true })
-  for (const folder of FOLDERS) compileFolder(root, folder, dist, (path) => FOR_CLONES.test(path))
+  for (const source of SOURCES) compileSources(root, source, dist, (path) => FOR_CLONES.test(path))
   cpSync(join(root, 'prisma', 'migrations'), join(dist, 'prisma', 'migrations'), { recursive: true })
   const isServed = (path: string) => !path.endsWith('.vite')
   cpSync(pages, join(dist, 'web', 'dist'), { recursive: true, filter: isServed })

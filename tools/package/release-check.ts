@@ -14,6 +14,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
 } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -48,6 +49,7 @@ async function main(): Promise<void> {
     options: { from: { type: 'string', default: 'HEAD^' } },
   })
   const now = await step('packing this checkout', () => pack(ROOT, 'now'))
+  console.log(`  ${(statSync(now).size / 1e6).toFixed(1)} MB`)
   const before = await step(`packing ${values.from}`, () => packOf(values.from))
   await step('listing the parts (CycloneDX)', () => checkParts(now))
   const { owner, user } = people()

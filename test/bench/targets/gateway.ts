@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runProcess } from '../../../tools/launcher/bootstrap/run-process.mjs'
@@ -16,6 +16,7 @@ import type { GatewayAccess, GatewayTarget } from './target.ts'
 
 /** Has the programs of services that had to be unpacked. */
 const CACHE = join(import.meta.dirname, '../../../.data')
+const CLI = { admin: 'src/cli/admin.ts', audit: 'src/cli/audit.ts', migrate: 'src/cli/migrate.ts' }
 const NO_LIMIT = '1000000000'
 const COMPLETIONS = '/v1/chat/completions'
 
@@ -42,9 +43,6 @@ export interface GatewayOptions {
  */
 export async function startGateway(options: GatewayOptions): Promise<GatewayTarget> {
   const { name, root, catalog, isOneProcess, isBare = false, settings = {}, guard, log } = options
-  await access(join(root, 'node_modules')).catch(() => {
-    throw new Error(`the packages of ${root} are not installed: run "npm ci" there`)
-  })
   const dataDir = await mkdtemp(join(tmpdir(), 'switchyard-bench-'))
   const running: Array<{ name: string; process: RunningProcess }> = []
   const folders: string[] = [dataDir]
@@ -94,8 +92,8 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayTarg
       ACCOUNT_CONCURRENT_CALLS: NO_LIMIT,
       ...settings,
     }
-    const command = async (entry: string, ...args: string[]) => {
-      const path = join(root, 'src', 'cli', `${entry}.ts`)
+    const command = async (name: keyof typeof CLI, ...args: string[]) => {
+      const path = join(root, CLI[name])
       const env = environment
       return JSON.parse(await runProcess(process.execPath, [path, ...args, '--json'], { cwd: root, env }))
     }

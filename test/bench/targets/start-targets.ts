@@ -1,3 +1,4 @@
+import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../../tools/launcher/ports.ts'
 import type { ProcessGuard } from '../../../tools/launcher/processes/process-guard.ts'
@@ -46,8 +47,11 @@ export async function startTargets(
     targets.push(await target)
     return targets.at(-1)!
   }
-  const gateway = (name: string, root: string, isOneProcess = false) => {
+  const gateway = async (name: string, root: string, isOneProcess = false) => {
     log(`starting ${name} of ${root} …`)
+    await access(join(root, 'node_modules')).catch(() => {
+      throw new Error(`the packages of ${root} are not installed: run "npm ci" there`)
+    })
     return startGateway({ name, root, catalog: benchCatalog(providerPort), isOneProcess, guard, log })
   }
   try {

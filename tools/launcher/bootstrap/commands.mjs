@@ -2,6 +2,7 @@
  * The commands of the launcher, by name: `npm run NAME` in a clone, `switchyard NAME` of an installed package.
  * @typedef {object} Command
  * @property {string} entry what runs on the project's Node
+ * @property {string} [packaged] what runs instead in an installed package
  * @property {string[]} [args] come before those of the command line
  * @property {true} [services] it works on the services of a running `start`
  * @property {string} [about] one line for `switchyard help`; a command without one is for clones only
@@ -25,10 +26,14 @@ export const COMMANDS = {
   catalog: { entry: 'src/cli/catalog.ts', services: true, about: 'check and show the catalog of models' },
   router: { entry: 'src/cli/router.ts', about: 'score, calibrate and explain what auto chooses' },
   migrate: { entry: 'src/cli/migrate.ts', services: true, about: 'apply the migrations of the database' },
+  gate: {
+    entry: 'test/gate/gate.ts',
+    packaged: 'test/gate/packaged-gate.ts',
+    about: 'check every surface with its client libraries, on throwaway data',
+  },
   test: { entry: 'tools/launcher/test.ts' },
   check: { entry: 'tools/launcher/check.ts' },
   bench: { entry: 'test/bench/bench.ts' },
-  gate: { entry: 'test/gate/gate.ts' },
   'package:build': { entry: 'tools/package/build.ts' },
   'release-check': { entry: 'tools/package/release-check.ts' },
   'console:build': { entry: 'tools/launcher/build-console.ts' },

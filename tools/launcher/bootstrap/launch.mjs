@@ -25,8 +25,9 @@ async function main([name, ...rest]) {
   if (!command) throw new Error(`unknown command: ${name}\n\n${usage()}`)
   const { dataDir, args } = readDataOption(rest)
   if (!IS_PACKAGE) await (await import('./prepare-clone.mjs')).prepareClone(ROOT, projectNode)
-  const entry = join(ROOT, command.entry)
-  if (!existsSync(entry)) throw new Error(`${command.entry} is missing from this copy of the project`)
+  const source = (IS_PACKAGE && command.packaged) || command.entry
+  const entry = join(ROOT, source)
+  if (!existsSync(entry)) throw new Error(`${source} is missing from this copy of the project`)
   const environment = command.services ? servicesEnvironment(dataDir) : {}
   run(projectNode(), [entry, ...(command.args ?? []), ...args], {
     NODE_COMPILE_CACHE: compileCache(dataDir),
