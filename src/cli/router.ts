@@ -9,6 +9,7 @@
  *   arena FILE            reads prompts of RouterArena (a JSON list, or JSON lines, of {"global index", prompt_formatted}),
  *                         prints its file of predictions; --names FILE.json has its names of models by id, and only
  *                         these are chosen
+ *   report                cost against quality on the deployment's own traffic, from the shadow pairs in PostgreSQL
  *
  * The models are those whose provider's key is in the environment; --all counts every key as set, as do `score` and
  * `calibrate` if none is. --point-usd replaces the profile's price of a point.
@@ -26,11 +27,13 @@ import { type ChatContent, parseChatRequest } from '../core/calls/chat-request.t
 import { chatNeeds } from '../core/calls/kinds/chat.ts'
 import { type CatalogSnapshot, compareByPrice } from '../core/catalog/catalog.ts'
 import { loadSnapshot } from './catalog.ts'
+import { reportPairs } from './router-report.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `usage: router score FILE.jsonl [--profile auto] [--point-usd USD] [--all] [--json]
        router calibrate FILE.jsonl [--all] [--json]
        router arena FILE [--names FILE.json] [--profile auto] [--point-usd USD] [--all]
+       router report [--json]
        router explain "PROMPT" | --messages FILE.json [--all] [--json]`
 
 const SCORE_DECIMALS = 6
@@ -47,6 +50,7 @@ const OPTIONS = {
 async function router(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const { values: flags, positionals } = parseArgs({ args, allowPositionals: true, options: OPTIONS })
   const [command, argument = flags.messages, ...rest] = positionals
+  if (command === 'report' && argument === undefined) return reportPairs(environment, withEveryKey)
   if (argument === undefined || rest.length > 0) throw new UsageError(USAGE)
   // npm runs scripts in the project's folder; paths are relative to the caller's.
   const pathOf = (name: string) => resolve(environment.INIT_CWD ?? '', name)

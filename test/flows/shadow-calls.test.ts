@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { reportPairs } from '../../src/cli/router-report.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
 import { postAs } from '../helpers/requests.ts'
@@ -91,6 +92,12 @@ describe('a call of auto that is sampled', () => {
     expectAbsent(await redisText(stack), [SECRET], 'redis')
     expectAbsent(await postgresText(stack), [SECRET], 'postgres')
     expect((await stack.command('audit')).code).toBe(0)
+  })
+
+  test('is in the report of cost against quality', async () => {
+    const { data, text } = await reportPairs(stack.environment, (catalog) => catalog)
+    expect(data).toMatchObject({ pairs: (await outcomes()).length })
+    expect(text).toMatch(/mixed at random +\d\.\d{3}/)
   })
 
   test('is not answered again once the money of the day is spent', async () => {

@@ -4,21 +4,18 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import modelQuality from '../../src/catalog/data/model-quality.json' with { type: 'json' }
+import { qualityAt } from '../../src/core/auto/cost-curve.ts'
 import { decodeModel, scorePrompt } from '../../src/core/auto/difficulty/score-turns.ts'
 import { difficultyOf } from '../../src/core/auto/model-quality.ts'
+import { seededRandom } from '../../src/core/kernel/seeded-random.ts'
 import { evaluate } from '../../tools/router-training/evaluate.ts'
 import { evaluationReport } from '../../tools/router-training/evaluation-report.ts'
 import { fitCurve } from '../../tools/router-training/fit-curve.ts'
 import { splitsOf } from '../../tools/router-training/held-out-scores.ts'
 import { publicFigures } from '../../tools/router-training/public-quality.ts'
-import {
-  apgr,
-  callPerformanceThreshold,
-  seededRandom,
-  withInterval,
-} from '../../tools/router-training/router-measures.ts'
+import { apgr, callPerformanceThreshold, withInterval } from '../../tools/router-training/router-measures.ts'
 import { type RouterRow, readExamples } from '../../tools/router-training/router-rows.ts'
-import { qualityAt, tierCurves } from '../../tools/router-training/tier-curves.ts'
+import { tierCurves } from '../../tools/router-training/tier-curves.ts'
 import { trainModel } from '../../tools/router-training/train-model.ts'
 import { valueCurves } from '../../tools/router-training/value-curves.ts'
 

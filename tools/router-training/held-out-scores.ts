@@ -1,5 +1,5 @@
 import { decodeModel, scoreFeatures } from '../../src/core/auto/difficulty/score-turns.ts'
-import { seededRandom } from './router-measures.ts'
+import { seededRandom } from '../../src/core/kernel/seeded-random.ts'
 import type { Example, RouterRow } from './router-rows.ts'
 import { trainModel } from './train-model.ts'
 

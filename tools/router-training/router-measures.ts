@@ -1,3 +1,5 @@
+import { seededRandom } from '../../src/core/kernel/seeded-random.ts'
+
 /** A prompt with its score and what the strong tier gains on it. */
 export interface ScoredGain {
   score: number
@@ -74,15 +76,4 @@ export function withInterval(
   ).sort((a, b) => a - b)
   const at = (share: number) => values[Math.min(values.length - 1, Math.floor(share * values.length))]!
   return { value: measure(scored), low: at(0.025), high: at(0.975) }
-}
-
-/** Uniform in [0, 1) (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
 }

@@ -1,4 +1,5 @@
 import { COMPLETION_TOKENS, DEFAULT_POINT_USD } from '../../src/core/auto/auto-routing.ts'
+import { type CostPoint, qualityAt } from '../../src/core/auto/cost-curve.ts'
 import {
   easeOf,
   expectedQuality,
@@ -7,11 +8,12 @@ import {
 } from '../../src/core/auto/model-quality.ts'
 import { taskKind } from '../../src/core/auto/task-kind.ts'
 import { ROUTING_PROFILES, type RoutingProfile, TIERS } from '../../src/core/auto/tiers.ts'
+import { seededRandom } from '../../src/core/kernel/seeded-random.ts'
 import { fitCurve } from './fit-curve.ts'
 import type { ScoredRow } from './held-out-scores.ts'
 import { mean } from './linear-fit.ts'
 import { type NamedModel, namedModels } from './named-models.ts'
-import { type Interval, seededRandom } from './router-measures.ts'
+import type { Interval } from './router-measures.ts'
 import {
   CHARS_PER_TOKEN,
   fromLabels,
@@ -71,12 +73,6 @@ interface Policy {
   neighbours?: true
 }
 
-/** A setting's mean cost and quality. */
-interface Point {
-  usd: number
-  quality: number
-}
-
 /** Scores are of weights trained without the family, and so is the curve that makes expected quality of public figures. */
 export function tierCurves(
   scored: readonly ScoredRow[],
@@ -121,7 +117,7 @@ export function tierCurves(
     }
   })
   const { tiers, profiles: points } = measured[0]!
-  const costShare = ({ usd }: Point) => usd / tiers[STRONG]!.usd
+  const costShare = ({ usd }: CostPoint) => usd / tiers[STRONG]!.usd
   const over = (of: (one: (typeof measured)[number]) => number) => intervalOf(measured.map(of))
   return {
     families: Object.fromEntries(
@@ -244,7 +240,7 @@ function drawnWeights(prompts: readonly TierPrompt[], random: () => number): Flo
   return weights
 }
 
-function pointsOf(prompts: readonly TierPrompt[], settings: Settings, weights: Float64Array): Point[] {
+function pointsOf(prompts: readonly TierPrompt[], settings: Settings, weights: Float64Array): CostPoint[] {
   return settings.map((tiers) => {
     let usd = 0
     let quality = 0
@@ -257,24 +253,9 @@ function pointsOf(prompts: readonly TierPrompt[], settings: Settings, weights: F
   })
 }
 
-/** The best quality that settings and mixtures of two reach for this cost; 0 if none is so cheap. */
-export function qualityAt(points: readonly Point[], most: number, neighbours = false): number {
-  let found = 0
-  for (const [at, a] of points.entries()) {
-    if (a.usd > most) continue
-    found = Math.max(found, a.quality)
-    for (const b of neighbours ? points.slice(at + 1, at + 2) : points) {
-      if (b.usd <= most) continue
-      const part = (most - a.usd) / (b.usd - a.usd)
-      found = Math.max(found, a.quality + part * (b.quality - a.quality))
-    }
-  }
-  return found
-}
-
 const FRONTIER_STEPS = 200
 
-function shareForFrontierLessTwo(points: readonly Point[], frontier: Point): number | null {
+function shareForFrontierLessTwo(points: readonly CostPoint[], frontier: CostPoint): number | null {
   for (let step = 1; step <= FRONTIER_STEPS; step++) {
     const share = step / FRONTIER_STEPS
     if (qualityAt(points, share * frontier.usd) >= frontier.quality - POINTS_LESS) return share

@@ -7,11 +7,11 @@ import {
 } from '../../src/core/auto/model-quality.ts'
 import type { TaskKind } from '../../src/core/auto/quality-figure.ts'
 import { taskKind } from '../../src/core/auto/task-kind.ts'
+import { seededRandom } from '../../src/core/kernel/seeded-random.ts'
 import { fitCurve, type KnownResult } from './fit-curve.ts'
 import type { ScoredRow } from './held-out-scores.ts'
 import { mean } from './linear-fit.ts'
 import { type NamedModel, namedModels } from './named-models.ts'
-import { seededRandom } from './router-measures.ts'
 
 /** What a policy of choosing among the named models of one part of the data costs and achieves. */
 export interface ValueResult {

@@ -4,7 +4,7 @@
  * @property {string} entry what runs on the project's Node
  * @property {string} [packaged] what runs instead in an installed package
  * @property {string[]} [args] come before those of the command line
- * @property {true} [services] it works on the services of a running `start`
+ * @property {true | string[]} [services] it works on the services of a running `start`: always, or with these first arguments
  * @property {string} [about] one line for `switchyard help`; a command without one is for clones only
  */
 
@@ -24,7 +24,11 @@ export const COMMANDS = {
   audit: { entry: 'src/cli/audit.ts', services: true, about: 'prove the ledger against the recorded calls' },
   trace: { entry: 'src/cli/trace.ts', services: true, about: 'show the attempts and the charge of one call' },
   catalog: { entry: 'src/cli/catalog.ts', services: true, about: 'check and show the catalog of models' },
-  router: { entry: 'src/cli/router.ts', about: 'score, calibrate and explain what auto chooses' },
+  router: {
+    entry: 'src/cli/router.ts',
+    services: ['report', 'learn', 'versions', 'compare', 'install', 'rollback'],
+    about: 'score, calibrate and explain what auto chooses',
+  },
   migrate: { entry: 'src/cli/migrate.ts', services: true, about: 'apply the migrations of the database' },
   gate: {
     entry: 'test/gate/gate.ts',

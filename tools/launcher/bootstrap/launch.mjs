@@ -28,7 +28,9 @@ async function main([name, ...rest]) {
   const source = (IS_PACKAGE && command.packaged) || command.entry
   const entry = join(ROOT, source)
   if (!existsSync(entry)) throw new Error(`${source} is missing from this copy of the project`)
-  const environment = command.services ? servicesEnvironment(dataDir) : {}
+  const { services } = command
+  const needsServices = Array.isArray(services) ? services.includes(args[0]) : services
+  const environment = needsServices ? servicesEnvironment(dataDir) : {}
   run(projectNode(), [entry, ...(command.args ?? []), ...args], {
     NODE_COMPILE_CACHE: compileCache(dataDir),
     ...process.env,
