@@ -543,7 +543,8 @@ describe('plans, against the rules by brute force', () => {
         for (const candidate of made.candidates) expect(candidate.leftOut ?? []).toEqual(missing(candidate))
         expect(made.ignoredParameters ?? []).toEqual([...new Set(made.candidates.flatMap(missing))])
         const honouring = among.candidates.filter((candidate) => missing(candidate).length === 0)
-        const isHonoured = honouring.some(({ offerId }) => isUp(world.states.get(offerId)!))
+        const isOrdered = preferences.order !== undefined && preferences.order.length > 0
+        const isHonoured = !isOrdered && honouring.some(({ offerId }) => isUp(world.states.get(offerId)!))
         if (!isHonoured) leavingOut++
         const expected = (isHonoured ? honouring : among.candidates).map(({ offerId }) => offerId)
         const taken = made.candidates.map(({ offerId }) => offerId)

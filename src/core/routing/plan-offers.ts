@@ -64,25 +64,9 @@ export function choicesOf(
   const { model } = entry
   const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, byokKeys = [] } = options
   const capacity = capacityFor(model, byokKeys)
-  const { permitted } = filter
-  if (permitted && !usableOffers(capacity).some(({ provider }) => permitted.has(provider.id))) {
-    obstacles.add('allow-list')
-    return []
-  }
-  if (filter.onlyWire && !usableOffers(capacity).some(({ provider }) => speaks(provider, filter))) {
-    obstacles.add('wire')
-    return []
-  }
-  if (!takesInput(model, needs)) {
-    obstacles.add('shape')
-    return []
-  }
-  if (needs.result?.isDoneBy?.(model) === false) {
-    obstacles.add('result')
-    return []
-  }
-  if (needs.prompt.textTokensAtLeast >= model.contextLength) {
-    obstacles.add('context')
+  const obstacle = obstacleOf(model, capacity, needs, filter)
+  if (obstacle !== null) {
+    obstacles.add(obstacle)
     return []
   }
   const { sort, allowFallbacks } = request.preferences
@@ -125,7 +109,10 @@ export function choicesOf(
   }
   const honoursHints = (offer: Offer) =>
     filter.hints.every((name) => meetsParameter(offer, model, name, filter))
-  const honouring = filter.hints.length > 0 ? choicesAmong(honoursHints) : []
+  // A hint overrides neither the request's order of providers nor a BYOK key.
+  const mayPrefer = pinned.length === 0 && (ownOffers.length === 0 || ownOffers.some(honoursHints))
+  const honouring = filter.hints.length > 0 && mayPrefer ? choicesAmong(honoursHints) : []
+  // A hint makes no call fail: without a healthy offer that honours all, every offer is used.
   const choices = honouring.some((choice) => choice.isHealthy) ? honouring : choicesAmong(() => true)
   if (choices.length === 0) {
     const isTooLong = model.offers.length > 0 && !model.offers.some(fitsIn)
@@ -134,6 +121,22 @@ export function choicesOf(
     obstacles.add(isTooLong ? 'context' : otherwise)
   }
   return choices
+}
+
+/** Why a model is not a candidate, whatever its offers; null if it may be one. */
+function obstacleOf(
+  model: Model,
+  capacity: ModelCapacity,
+  needs: CallNeeds,
+  filter: OfferFilter,
+): Obstacle | null {
+  const { permitted, onlyWire } = filter
+  const hasOffer = (isUsable: (offer: Offer) => boolean) => usableOffers(capacity).some(isUsable)
+  if (permitted && !hasOffer(({ provider }) => permitted.has(provider.id))) return 'allow-list'
+  if (onlyWire && !hasOffer(({ provider }) => speaks(provider, filter))) return 'wire'
+  if (!takesInput(model, needs)) return 'shape'
+  if (needs.result?.isDoneBy?.(model) === false) return 'result'
+  return needs.prompt.textTokensAtLeast >= model.contextLength ? 'context' : null
 }
 
 /** The offers of a model that a client may use. */

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { costOf } from '../../../src/core/billing/pricing.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
+import { parseExtendedRequest } from '../../../src/core/calls/extended-request.ts'
 import type { Offer, Provider } from '../../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import { parseUsd } from '../../../src/core/kernel/money.ts'
@@ -24,10 +25,18 @@ const a = offer(keyed('a', { zdr: true }), 10)
 const b = offer(keyed('b'), 10)
 const unshared = offer(keyed('c'), 10, { shared: false })
 const keyless = offer(provider('d'), 10)
-const catalog = snapshot([model('x', [a, b, unshared]), model('y', [b]), model('z', [keyless])])
+const seedless = offer(keyed('e', { quirks: { omit: ['seed'] } }), 10)
+const seeds = offer(keyed('f'), 10)
+const catalog = snapshot([
+  model('x', [a, b, unshared]),
+  model('y', [b]),
+  model('z', [keyless]),
+  { ...model('seeds', [seedless, seeds]), supportedParameters: ['temperature'] },
+])
 
 function plan(body: Record<string, unknown>, byokKeys: ByokKey[], more: Partial<PlanOptions> = {}) {
-  const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 100, ...body })
+  const parse = body.seed === undefined ? parseChatRequest : parseExtendedRequest
+  const request = parse({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 100, ...body })
   const options = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
   return planOf(request, 10, catalog, { ...options, byokKeys, ...more })
 }
@@ -51,6 +60,16 @@ describe("a plan with the client's BYOK keys", () => {
     expect(withFallback.slice(1).sort()).toEqual([
       ['a/up', 'ours'],
       ['b/up', 'ours'],
+    ])
+  })
+
+  test('keeps to the key, and to the order of providers, where only another offer honours a hint', () => {
+    const seed = { model: 'seeds', seed: 1 }
+    expect(targets(seed, [])).toEqual([['f/up', 'ours']])
+    expect(targets(seed, [key('k', 'e', true)])[0]).toEqual(['e/up', 'k'])
+    expect(targets({ ...seed, provider: { order: ['e'] } }, [])[0]).toEqual(['e/up', 'ours'])
+    expect(targets({ ...seed, provider: { require_parameters: true } }, [key('k', 'e', true)])).toEqual([
+      ['f/up', 'ours'],
     ])
   })
 
