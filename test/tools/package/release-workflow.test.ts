@@ -57,3 +57,11 @@ test('the image is built for two architectures, runs without root and says when 
   expect(image).toMatch(/^USER node$/m)
   expect(image).toMatch(/^HEALTHCHECK .*\n?.*\/healthz/m)
 })
+
+test('the pages name the file of the version that is in the making', () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string }
+  for (const page of ['docs/quick-start.md', 'docs/operating.md', 'docs/support.md']) {
+    const files = new Set(read(page).match(/switchyard-\d[\w.-]*\.tgz/g))
+    expect([...files], page).toEqual([`switchyard-${version}.tgz`])
+  }
+})
