@@ -99,20 +99,4 @@ describe('a call of auto that is sampled', () => {
     expect(data).toMatchObject({ pairs: (await outcomes()).length })
     expect(text).toMatch(/mixed at random +\d\.\d{3}/)
   })
-
-  test('is not answered again once the money of the day is spent', async () => {
-    const [key] = await stack.redis.keys('*shadow-spend*')
-    const known = (await outcomes()).length
-    const allOfIt = 10n ** 11n
-    await stack.redis.incrby(key!, String(allOfIt))
-    const spent = await stack.redis.get(key!)
-    await call('What is 6 + 16?')
-    await call('What is 7 + 17?')
-    // Shadows of one worker run one after the other: what another call gets, these would have had.
-    await stack.redis.decrby(key!, String(allOfIt))
-    const last = await call('What is 8 + 18?')
-    await eventually(async () => expect((await outcomes()).map(({ callId }) => callId)).toContain(last))
-    expect(BigInt((await stack.redis.get(key!))!)).toBeGreaterThan(BigInt(spent!) - allOfIt)
-    expect(await outcomes()).toHaveLength(known + 1)
-  })
 })
