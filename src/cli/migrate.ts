@@ -1,7 +1,4 @@
-import { join, resolve } from 'node:path'
-import { applyMigrations } from '../platform/postgres/migrate.ts'
-
-const MIGRATIONS = join(resolve(import.meta.dirname, '../..'), 'prisma', 'migrations')
+import { applyMigrations, MIGRATIONS } from '../platform/postgres/migrate.ts'
 
 /** `npm run migrate [-- --json]`: migrates the database of DATABASE_URL. Exits non-zero on failure. */
 async function main(): Promise<void> {

@@ -7,7 +7,8 @@ const MODULE_NAME = /(['"])((?:\.{1,2}|src|workers|tools|test)\/[\w./-]+)\.ts\1/
 /** In the package, what the gate needs of the folder of tests is in this one. */
 const CHECKS = 'checks/'
 /** The launcher of a clone is npm; texts for people name the program of the package. */
-const NPM_COMMAND = /\bnpm (?:run )?(start|(?:admin|audit|catalog|gate|migrate|router|trace)\b)(?: --(?= ))?/g
+const NPM_COMMAND =
+  /\bnpm (?:run )?(start|(?:admin|audit|catalog|doctor|gate|migrate|router|trace)\b)(?: --(?= ))?/g
 
 /**
  * Copies a file or a folder of the sources with its TypeScript compiled: the types are replaced by spaces, as Node does

@@ -29,8 +29,8 @@ export function createMailer({ transport, from }: Pick<MailSettings, 'transport'
   return transport.kind === 'smtp' ? smtpMailer(transport.url, from) : folderMailer(transport.path, from)
 }
 
-function smtpMailer(url: string, from: string): Mailer {
-  const transport = createTransport({
+const smtpTransport = (url: string) =>
+  createTransport({
     url,
     connectionTimeout: CONNECT_TIMEOUT_MS,
     greetingTimeout: CONNECT_TIMEOUT_MS,
@@ -38,6 +38,12 @@ function smtpMailer(url: string, from: string): Mailer {
     dnsTimeout: CONNECT_TIMEOUT_MS,
     ...CLOSED,
   })
+
+/** Connects to a mail server and signs in, without a message. Throws if either fails. */
+export const verifyMailServer = async (url: string): Promise<void> => void (await smtpTransport(url).verify())
+
+function smtpMailer(url: string, from: string): Mailer {
+  const transport = smtpTransport(url)
   return {
     async send(message) {
       try {

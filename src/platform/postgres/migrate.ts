@@ -1,8 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Client } from 'pg'
+
+/** The migrations of this version. */
+export const MIGRATIONS = join(resolve(import.meta.dirname, '../../..'), 'prisma', 'migrations')
 
 /** The advisory lock of `prisma migrate`, so that the two never run at once. */
 const PRISMA_LOCK = 72_707_369
@@ -41,6 +44,11 @@ interface ReplacedMigrations {
   migrations: Record<string, string>
 }
 
+interface MigrationOptions {
+  databaseUrl: string
+  directory: string
+}
+
 interface AppliedMigration {
   migration_name: string
   checksum: string
@@ -59,24 +67,37 @@ interface AppliedMigration {
  * @throws Error when a migration was changed after it was applied, when one started by Prisma is unfinished, when only
  * some of the migrations that a baseline replaces were applied, or when a statement fails
  */
-export async function applyMigrations(options: {
-  databaseUrl: string
-  directory: string
-}): Promise<string[]> {
-  const migrations = await readMigrations(options.directory)
-  const client = new Client({
-    connectionString: options.databaseUrl,
-    application_name: 'switchyard-migrate',
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-  })
-  await client.connect()
-  try {
+export const applyMigrations = (options: MigrationOptions): Promise<string[]> =>
+  withMigrations(options, async (client, migrations) => {
     const names: string[] = []
     for (;;) {
       const name = await applyNext(client, migrations)
       if (name === null) return names
       names.push(name)
     }
+  })
+
+/** The names of the migrations that `applyMigrations` would apply or record. Changes nothing; throws as it does. */
+export const pendingMigrations = (options: MigrationOptions): Promise<string[]> =>
+  withMigrations(options, async (client, migrations) => {
+    const { rows } = await client.query(`SELECT to_regclass('_prisma_migrations') IS NOT NULL AS "isThere"`)
+    const applied = rows[0].isThere ? await readApplied(client) : new Map<string, AppliedMigration>()
+    return findPending(migrations, applied).map(({ name }) => name)
+  })
+
+async function withMigrations<T>(
+  { databaseUrl, directory }: MigrationOptions,
+  run: (client: Client, migrations: Migration[]) => Promise<T>,
+): Promise<T> {
+  const migrations = await readMigrations(directory)
+  const client = new Client({
+    connectionString: databaseUrl,
+    application_name: 'switchyard-migrate',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  })
+  await client.connect()
+  try {
+    return await run(client, migrations)
   } finally {
     await client.end()
   }

@@ -244,11 +244,15 @@ function defineOn(client: Client, name: string, script: string): RedisScript {
  * Checks the settings that consistency depends on, at each server of the shards. Throws for a Sentinel, for a cluster
  * without its scheme, and when eviction could drop balances; logs a warning when a crash could.
  */
-export async function checkRedisSettings(redis: Redis, logger: Logger): Promise<void> {
+export async function checkRedisSettings(redis: Redis, logger: SettingsLogger): Promise<void> {
   await Promise.all(serversOf(redis).map(({ client }) => checkSettings(client, logger)))
 }
 
-async function checkSettings(client: Redis, logger: Logger): Promise<void> {
+interface SettingsLogger {
+  warn(message: string): void
+}
+
+async function checkSettings(client: Redis, logger: SettingsLogger): Promise<void> {
   const info = await client.info('server', 'memory', 'persistence', 'cluster')
   const isCluster = /cluster_enabled:1/.test(info)
   const mode = isCluster ? 'cluster' : (/redis_mode:(\S+)/.exec(info)?.[1] ?? 'standalone')

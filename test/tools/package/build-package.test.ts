@@ -114,8 +114,8 @@ test('the program lists its commands by their own name', async () => {
   const program = join(target, JSON.parse(read('package.json')).bin.switchyard)
   const { stdout } = await run(process.execPath, [program, 'help'])
   expect(stdout).toMatch(/^Usage: switchyard COMMAND \[--data DIR\]/)
-  for (const name of ['start', 'stop', 'status', 'admin', 'audit', 'trace', 'catalog', 'migrate', 'gate'])
-    expect(stdout).toMatch(new RegExp(`^  ${name} +\\w`, 'm'))
+  const names = ['start', 'stop', 'status', 'admin', 'audit', 'trace', 'catalog', 'doctor', 'migrate', 'gate']
+  for (const name of names) expect(stdout).toMatch(new RegExp(`^  ${name} +\\w`, 'm'))
   expect(stdout).not.toContain('npm')
   const version = await run(process.execPath, [program, '--version'])
   expect(version.stdout.trim()).toBe(lock.packages['']!.version)

@@ -29,6 +29,11 @@ export const COMMANDS = {
     services: ['report', 'learn', 'versions', 'compare', 'install', 'rollback'],
     about: 'score, calibrate and explain what auto chooses',
   },
+  doctor: {
+    entry: 'src/cli/doctor.ts',
+    services: true,
+    about: 'say what is wrong with the host, the services and the keys, and what mends it',
+  },
   migrate: { entry: 'src/cli/migrate.ts', services: true, about: 'apply the migrations of the database' },
   gate: {
     entry: 'test/gate/gate.ts',
