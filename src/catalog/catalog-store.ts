@@ -52,8 +52,8 @@ interface LocalSources {
 }
 
 /**
- * Opens the catalog: built-in, simulated and Ollama's models, the fleet's price files, the operator's file, and
- * the operator's edits on top. Rejects with a readable Error if the operator's file cannot be used; later a
+ * Opens the catalog: built-in, simulated and Ollama's models, the fleet's price files, the operator's file, the
+ * installed version of the router, and the operator's edits on top. Rejects with a readable Error if the operator's file cannot be used; later a
  * broken document is logged and the last good snapshot stays.
  */
 export async function createCatalogStore(options: CatalogStoreOptions) {
@@ -71,7 +71,10 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
     { ollama, file }: LocalSources,
     fleet: CatalogOverlay | null,
     edits: CatalogSource | null,
-  ) => [...shipped, ollama, ...(fleet?.prices ?? []), file, edits].filter((source) => source !== null)
+  ) =>
+    [...shipped, ollama, ...(fleet?.prices ?? []), file, fleet?.learned ?? null, edits].filter(
+      (source) => source !== null,
+    )
   const buildFrom = (
     from: LocalSources,
     fleet = shared(),

@@ -42,6 +42,7 @@ function keysWith(stored: OverlayPlatformKey[], environment: Record<string, stri
   const current: CatalogOverlay = {
     version: '1',
     stored: null,
+    learned: null,
     prices: [],
     unlisted: [],
     platformKeys: stored,

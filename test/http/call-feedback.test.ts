@@ -1,12 +1,16 @@
 import { expect, test } from 'vitest'
+import { installVersion, learn, listVersions, rollbackVersion } from '../../src/cli/router-versions.ts'
 import { createOutcomeStore } from '../../src/routing/learning/outcome-store.ts'
+import { outcomeVector } from '../../src/routing/learning/outcome-vector.ts'
 import { ask } from '../helpers/chat-client.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
 import { expectError } from './wire.ts'
 
 const stack = testStack({
   models: {
     'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/other': [{ at: 'beta', model: 'words-9' }],
     'test/gone': { offers: [{ at: 'gamma', model: 'status-503' }], auto: false },
   },
 })
@@ -36,7 +40,7 @@ test('feedback on a call of auto is kept once a call, with kind, model and cost,
       accountId: owner.accountId,
       kind: 'formulas',
       score: expect.any(Number),
-      modelId: 'test/plain',
+      modelId: expect.stringMatching(/^test\/(plain|other)$/),
       outcome: 0.25,
       costPico: expect.any(BigInt),
       pair: null,
@@ -58,4 +62,46 @@ test('feedback is taken of the own calls of auto only, within 30 days, from 0 to
   await stack.postgres.$executeRaw`UPDATE call_records SET admitted_at_ms = ${before} WHERE id = ${id}`
   await expectError(await send(id, { score: 0 }), 400, 'invalid_request')
   expect((await outcomes()).map(({ outcome }) => outcome)).toEqual([1])
+})
+
+test('what is learned of outcomes applies once it is installed, without a restart, until it is rolled back', async () => {
+  const store = createOutcomeStore(stack.postgres)
+  const messages = [{ role: 'user' as const, content: 'Solve $x^2 = 2$.' }]
+  const chosen = async () => {
+    const { id } = await ask(owner, { model: 'auto', messages })
+    await stack.settled(owner.accountId)
+    const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: id! } })
+    return record.servedModelId!
+  }
+  const first = await chosen()
+  const better = first === 'test/plain' ? 'test/other' : 'test/plain'
+  const vector = outcomeVector(messages)
+  for (let call = 0; call < 40; call++)
+    await store.putPair({
+      ...{ callId: `pair-${call}`, accountId: owner.accountId, kind: 'formulas', score: 0.5, vector },
+      ...{ modelId: first, outcome: call % 4 === 0 ? 1 : 0, costPico: 1n },
+      ...{ otherModelId: better, otherOutcome: 1, otherCostPico: 1n },
+    })
+  const environment = { ...stack.environment, CATALOG_FILE: stack.catalogFile }
+  const learned = await learn(environment, (catalog) => catalog)
+  expect(learned.text).toContain('40 usable pairs, at least 300 are needed')
+  expect(await chosen()).toBe(first)
+  const { version } = learned.data as { version: string }
+  await installVersion(version, environment)
+  await eventually(async () => expect(await chosen()).toBe(better))
+  expect((await listVersions(environment)).text).toContain('installed')
+  expect((await rollbackVersion(environment)).text).toBe('The shipped router applies again.')
+  await eventually(async () => expect(await chosen()).toBe(first))
+  await expect(installVersion('99', environment)).rejects.toThrow('no such version')
+  const actions = await stack.postgres.operatorAction.findMany({
+    where: { target: 'router' },
+    orderBy: { id: 'asc' },
+    select: { action: true, outcome: true },
+  })
+  expect(actions.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual([
+    'router.install asked',
+    'router.rollback asked',
+    'router.install asked',
+    'router.install failed',
+  ])
 })

@@ -2,6 +2,7 @@ import type { AutoPrompt, CallNeeds, CallSize } from '../calls/kinds/call-kind.t
 import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
 import { takesInput } from '../routing/plan-candidate.ts'
 import { type AutoLadder, autoLadder } from './auto-ladder.ts'
+import { difficultyModel } from './difficulty/learned-head.ts'
 import type { TurnReading } from './difficulty/score-turns.ts'
 import { easeOf, expectedQuality } from './model-quality.ts'
 import type { TaskKind } from './quality-figure.ts'
@@ -104,11 +105,11 @@ const POINTS = 100
 /** Shorter prompts are not cached: the least that providers cache. */
 const LEAST_CACHED_TOKENS = 1_024
 
-type ValuedCatalog = Pick<CatalogSnapshot, 'autoLadder' | 'autoPointUsd'>
+type ValuedCatalog = Pick<CatalogSnapshot, 'autoLadder' | 'autoPointUsd' | 'autoHead'>
 
 /** The valuation of the models for the call itself. */
 export function valueModels(prompt: AutoPrompt, catalog: ValuedCatalog): Valuation {
-  return valuationOf(prompt, prompt.turns(), prompt.size, catalog)
+  return valuationOf(prompt, prompt.turns(difficultyModel(catalog)), prompt.size, catalog)
 }
 
 /**
@@ -118,7 +119,7 @@ export function valueModels(prompt: AutoPrompt, catalog: ValuedCatalog): Valuati
 function valuedTurns(prompt: AutoPrompt, catalog: ValuedCatalog): Valuation[] {
   const { size, turnSizes } = prompt
   if (size.repeatedTokens < LEAST_CACHED_TOKENS) return []
-  const turns = prompt.turns()
+  const turns = prompt.turns(difficultyModel(catalog))
   const sizes = turnSizes.slice(-turns.length)
   const began = sizes.map((turnSize, index) =>
     valuationOf(prompt, turns.slice(0, index + 1), turnSize, catalog),

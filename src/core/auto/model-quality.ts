@@ -77,7 +77,7 @@ function combined(a: Normal, b: Normal): Normal {
 }
 
 /** A figure as log-odds. A share of exactly 0 or 1 counts as two of a hundred away from it. */
-function logOdds({ value, standardError }: QualityFigure): Normal {
+export function logOdds({ value, standardError }: QualityFigure): Normal {
   const share = Math.min(0.98, Math.max(0.02, value))
   const scale = share * (1 - share)
   return { mean: Math.log(share / (1 - share)), variance: (Math.max(0.005, standardError) / scale) ** 2 }

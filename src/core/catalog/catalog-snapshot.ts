@@ -67,6 +67,7 @@ export function buildCatalogSnapshot(
   const models = new Map<string, CatalogEntry>()
   const unknown: string[] = []
   const autoPointUsd: CatalogSnapshot['autoPointUsd'] = {}
+  let autoHead: CatalogSnapshot['autoHead']
   for (const { source, result } of parsed) {
     if (result.kind !== 'document') continue
     const { document } = result
@@ -81,6 +82,7 @@ export function buildCatalogSnapshot(
       models.set(model.id, { model, source, path: `models[${index}]`, ...date })
     }
     Object.assign(autoPointUsd, document.auto_point_usd)
+    autoHead = document.auto_head ?? autoHead
     const missing = applyChanges(document.changes ?? {}, { providers, models }, date)
     unknown.push(...missing.map((what) => `${source.name}: ${what}`))
   }
@@ -97,7 +99,11 @@ export function buildCatalogSnapshot(
   if (models.size === 0) problems.push(`${sources.at(-1)?.name ?? 'the catalog'}: leaves no model`)
   if (problems.length > 0) return { kind: 'problems', problems }
   const version = versionOf(sources, providers.values(), options)
-  const snapshot = { ...assemble([...models.values()], providers, version, options), autoPointUsd }
+  const snapshot = {
+    ...assemble([...models.values()], providers, version, options),
+    autoPointUsd,
+    ...(autoHead && { autoHead }),
+  }
   const held = [...models.values()].flatMap(({ model: { id, rate, list_price: listPrice } }) =>
     (rate ? rateProblems(rate, listPrice) : []).map((problem) => ({ modelId: id, problem })),
   )

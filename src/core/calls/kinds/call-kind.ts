@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import type { SurfaceReference } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import type { SurfaceId } from '../../api/surfaces/surface-registry.ts'
-import type { TurnReading } from '../../auto/difficulty/score-turns.ts'
+import type { DifficultyModel, TurnReading } from '../../auto/difficulty/score-turns.ts'
 import type { RoutingProfile } from '../../auto/tiers.ts'
 import type { Model, ModelKind, Wire } from '../../catalog/catalog.ts'
 import { ApiError } from '../../kernel/errors.ts'
@@ -85,8 +85,8 @@ export interface PromptSize {
 
 export interface AutoPrompt {
   profile: RoutingProfile
-  /** Difficulty and kind after each of the user's latest turns, oldest first. Takes up to a few milliseconds. */
-  turns: () => TurnReading[]
+  /** Difficulty, by a model, and kind after each of the user's latest turns, oldest first. Takes up to a few milliseconds. */
+  turns: (model: DifficultyModel) => TurnReading[]
   tools: number
   size: CallSize
   /** The sizes of the calls that began each of the user's turns, oldest first. */

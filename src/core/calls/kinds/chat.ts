@@ -1,4 +1,4 @@
-import { readTurns, SHIPPED_MODEL } from '../../auto/difficulty/score-turns.ts'
+import { readTurns } from '../../auto/difficulty/score-turns.ts'
 import { promptTokensBound } from '../../text-tokens/prompt-tokens.ts'
 import { type ChatContent, type ChatMessage, mediaParts, textLength } from '../chat-request.ts'
 import { isAddress } from '../content-part.ts'
@@ -45,7 +45,7 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
     schemas: parameters,
     auto: {
       profile: routingProfile,
-      turns: () => readTurns(messages, parameters, SHIPPED_MODEL),
+      turns: (model) => readTurns(messages, parameters, model),
       tools: parameters.tools?.length ?? 0,
       size,
       turnSizes,
