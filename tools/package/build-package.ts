@@ -23,7 +23,7 @@ const FOR_CLONES =
 
 /**
  * Builds what `npm pack` puts into the package: the folder `dist`, laid out as the repository, and the lock file of its
- * dependencies, so that everybody gets exactly the versions that were tested.
+ * dependencies, so that npm installs exactly the versions that were tested, as it does for packages from a registry.
  * @param pages the built console
  */
 export function buildPackage({ root, pages, target }: { root: string; pages: string; target: string }): void {
