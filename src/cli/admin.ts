@@ -94,8 +94,8 @@ export const ADMIN_COMMANDS: AdminCommands = {
   ...archiveCommands,
 }
 
-/** `npm run admin -- COMMAND [--json]`: every command of USAGE. */
-export async function admin(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
+/** The command of some arguments and its input. Throws UsageError, or an error of parseArgs, for what does not exist. */
+export function parseAdmin(args: string[]) {
   const { values, positionals } = parseArgs({
     args: joinNegatives(args),
     options: ADMIN_OPTIONS,
@@ -106,7 +106,12 @@ export async function admin(args: string[], environment: NodeJS.ProcessEnv): Pro
   if (values.help || name === '') throw new UsageError(USAGE)
   const command = Object.hasOwn(ADMIN_COMMANDS, name) ? ADMIN_COMMANDS[name] : undefined
   if (!command) throw unknownCommand(name, Object.keys(ADMIN_COMMANDS))
-  const input = new CommandInput(values, positionals.slice(isAlone ? 1 : 2))
+  return { command, input: new CommandInput(values, positionals.slice(isAlone ? 1 : 2)) }
+}
+
+/** `npm run admin -- COMMAND [--json]`: every command of USAGE. */
+export async function admin(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
+  const { command, input } = parseAdmin(args)
   const config = readConfig(environment)
   return withClients(config, 'switchyard-admin', async ({ postgres, redis }) => {
     const announce = (change: KeyChange) => announceKeyChange(redis, change)

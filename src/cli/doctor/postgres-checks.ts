@@ -6,7 +6,7 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { type Check, clockFindings, findings, measureAheadMs, ok, warning, wrong } from './check.ts'
 
-const VERSION_MIN = 14
+const VERSION_MIN = 16
 /** Connections that each process opens at most, see docs/scaling.md. */
 const CONNECTIONS = { api: 13, dispatch: 6, settlement: 8 }
 const REPLICA_LAG_MAX_S = 60
