@@ -221,7 +221,7 @@ describe('signing in', () => {
     await context.clearCookies()
     await page.goto(`${stack.url}/sign-in?next=/keys`)
     await page.getByRole('button', { name: 'Continue with GitHub' }).click()
-    await page.getByText('One more step: your second factor.').waitFor()
+    await page.getByText('Two-step verification').waitFor()
     await page.getByRole('textbox', { name: 'Code' }).fill(codeOf(secret, 1))
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await heading(page, 'API keys').waitFor()
@@ -361,7 +361,9 @@ describe('the playground', () => {
     const { secret } = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
     await page.goto(`${stack.url}/playground?model=acme/scribe`)
     await page.getByRole('button', { name: 'Compare' }).click()
-    await page.getByLabel('Search models').fill('swift')
+    // The search has the focus as soon as the dialog opens.
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.type('swift')
     await page.keyboard.press('Enter')
     const prompt = 'How does a hump yard sort its wagons by gravity?'
     await messageOn(page).fill(prompt)

@@ -91,6 +91,7 @@ test('the statement of a month leads from its opening to its closing balance', a
   const month = new Date().toISOString().slice(0, 7)
   await heading(page, `Statement of ${monthName(month)}`).waitFor()
   expect(await exactAmount(stat(page, 'Opening balance'))).toBe(0n)
+  expect(await exactAmount(stat(page, 'Credited'))).toBe(25_500_000_000_000n)
   expect(await exactAmount(stat(page, 'Closing balance'))).toBe(25_500_000_000_000n)
   await expectAccessibleAtBothWidths(page)
   for (const viewport of [NARROW, WIDE]) {

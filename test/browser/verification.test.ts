@@ -49,6 +49,7 @@ test('a new user is asked to verify the address, has the message sent again, fol
   await page.reload()
   await page.getByRole('button', { name: 'Verify email address' }).click()
   await page.getByText('This link was used or has expired.').waitFor()
+  expect(await page.getByRole('button', { name: 'Verify email address' }).count()).toBe(0)
   expect(watch.problems).toEqual([])
 })
 

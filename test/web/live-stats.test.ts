@@ -20,7 +20,7 @@ describe('figures for operators', () => {
   test.each([
     [1, '100%'],
     [0.99999, '99.99%'],
-    [0.5, '50%'],
+    [0.5, '50.00%'],
     [0.0031, '0.31%'],
     [0, '0%'],
   ])('never show a share of %d as more than it is', (share, text) => {

@@ -37,7 +37,7 @@ function RootLayout() {
     <CommandPalette>
       <a
         href="#main"
-        className="fixed top-2 left-2 z-50 rounded-md bg-primary px-4 py-2 text-on-primary not-focus:-top-20"
+        className="skip-link fixed top-2 left-2 z-50 rounded-md bg-primary px-4 py-2 text-on-primary not-focus:-top-20"
       >
         Skip to the content
       </a>

@@ -47,7 +47,7 @@ export function SideFrame(props: SideFrameProps) {
   return (
     <>
       <div className="grid flex-1 grid-cols-1 content-start lg:grid-cols-[15rem_minmax(0,1fr)] lg:content-stretch">
-        <header className="sticky top-0 hidden h-dvh flex-col gap-4 overflow-y-auto border-r border-line bg-surface p-3 lg:flex [&>a]:mx-3">
+        <header className="sticky top-0 hidden h-0 min-h-[min(100%,100dvh)] flex-col gap-4 overflow-y-auto border-r border-line bg-surface p-3 lg:flex [&>a]:mx-3">
           <Brand />
           <SearchButton />
           <Navigation {...props} />

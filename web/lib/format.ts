@@ -26,11 +26,12 @@ export function formatDuration(milliseconds: number | null): string {
 export const formatDiscount = (fraction: string): string =>
   `${trimZeros((Number(fraction) * 100).toFixed(2))}%`
 
-/** A share, 0 to 1, in percent: `100%`, `99.95%`, `0.3%`. Only a whole share is 100%. */
+/** A share, 0 to 1, in percent: `100%`, `99.95%`, `0.30%`. Only nothing and all are without decimals. */
 export function formatShare(share: number): string {
   const percent = share * 100
   const shown = share < 1 && percent > 99.99 ? 99.99 : percent
-  return `${shown.toLocaleString('en-US', { maximumFractionDigits: 2 })}%`
+  const digits = share === 0 || share === 1 ? 0 : 2
+  return `${shown.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}%`
 }
 
 /** One and many: `1 call`, `2,000 calls`. */

@@ -111,7 +111,7 @@ function NewProviderKeyDialog(props: { providers: ByokKeyList['providers']; onCl
       foot={
         <CheckField
           label="Fall back to Switchyard's keys"
-          hint="When this key fails, calls are billed at the list price. Otherwise they fail."
+          hint="When this key fails, calls are billed at Switchyard's price. Otherwise they fail."
           checked={allowFallback}
           onChange={setAllowFallback}
         />

@@ -3,7 +3,7 @@ import { Link, useLocation, useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { SecondFactorAsked } from '../../src/core/api/second-factor.ts'
 import type { CredentialsBody, SessionView } from '../../src/core/api/sessions.ts'
-import { stepQuery } from '../api/queries.ts'
+import { invitationQuery, stepQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { switchSession } from '../api/session.ts'
 import { fragmentOf, stepOf } from '../app/address.ts'
@@ -37,7 +37,7 @@ export function SignInPage() {
     </>
   )
   return (
-    <CenterPage title="Sign in" lead={asked ? 'One more step: your second factor.' : signUp}>
+    <CenterPage title="Sign in" lead={asked ? 'Two-step verification' : signUp}>
       {isEnded && (
         <Note announce>
           Your session has ended. Sign in to continue.{hasKeptDrafts() && ' What you typed is kept.'}
@@ -68,6 +68,7 @@ export function SignInPage() {
 export function SignUpPage() {
   const { next } = useSearch({ from: '/site/guest' })
   const enter = useEnter(next)
+  const invited = useInvitedAddress(next)
   const signIn = (
     <>
       No card required. New accounts usually get free credit. Already have an account?{' '}
@@ -78,10 +79,18 @@ export function SignUpPage() {
   )
   return (
     <CenterPage title="Create an account" name="Sign up" lead={signIn}>
-      <CredentialsForm isNew onSession={enter} />
+      {invited.isKnown && <CredentialsForm isNew email={invited.email} onSession={enter} />}
       <ProviderButtons next={next} />
     </CenterPage>
   )
+}
+
+/** The address that the link of an invitation was sent to, which leads on to `next`; known once it is read. */
+function useInvitedAddress(next: string | undefined): { email?: string | undefined; isKnown: boolean } {
+  const token = useLocation({ select: ({ hash }) => hash })
+  const isInvited = next === '/invitation' && token !== ''
+  const { data, isLoading } = useQuery({ ...invitationQuery(token), enabled: isInvited })
+  return { email: data?.email, isKnown: !isLoading }
 }
 
 /** Signs the page in with a session that has begun, and leads on. */
@@ -97,14 +106,19 @@ function useEnter(next = '/dashboard') {
 /** Signs in with an email address and a password, or creates an account with them. `onAsked`: a second factor is missing. */
 function CredentialsForm(props: {
   isNew?: boolean
+  /** The address that the form begins with. */
+  email?: string | undefined
   onSession: (session: SessionView) => Promise<void>
   onAsked?: (asked: SecondFactorAsked) => void
 }) {
-  const { isNew = false, onSession, onAsked } = props
+  const { isNew = false, email, onSession, onAsked } = props
   const [submit, pending] = isNew ? ['Create account', 'Creating account …'] : ['Sign in', 'Signing in …']
   return (
     <PageForm
-      fields={{ email: SIGN_IN_EMAIL, password: isNew ? CHOSEN_PASSWORD : PASSWORD }}
+      fields={{
+        email: { ...SIGN_IN_EMAIL, ...(email !== undefined && { initial: email }) },
+        password: isNew ? CHOSEN_PASSWORD : PASSWORD,
+      }}
       send={async (body: CredentialsBody) => {
         const route = `/console/api/${isNew ? 'sign-up' : 'sign-in'}`
         const result = await requestJson<SessionView | SecondFactorAsked>('POST', route, body)

@@ -51,13 +51,14 @@ function StatementTables({ statement }: { statement: StatementView }) {
       <Stats
         rows={{
           'Opening balance': <Money usd={opening} />,
+          Credited: <Money usd={statement.movements_usd} signed />,
           'Charged for calls': <Money usd={statement.charges_usd} />,
           'Closing balance': <Money usd={closing} />,
         }}
       />
       <Panel title="Top-ups and other transactions">
         <DataTable
-          caption="Transactions but calls, oldest first"
+          caption="Other transactions, oldest first"
           rows={movements}
           empty="None in this month."
           columns={{

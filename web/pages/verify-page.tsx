@@ -1,12 +1,16 @@
 import { Link, useLocation } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { VerifiedView, VerifyBody } from '../../src/core/api/sessions.ts'
-import { requestJson } from '../api/request.ts'
+import { RequestFailure, requestJson } from '../api/request.ts'
 import { useChange } from '../api/use-change.ts'
 import { ErrorNote, Note } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { whyNoFreeCredit } from '../lib/free-credit.ts'
+
+/** The link was used or has expired: to press the button again cannot help. */
+const isFinal = (error: Error): boolean =>
+  error instanceof RequestFailure && error.status >= 400 && error.status < 500 && error.status !== 429
 
 /** The target of the link in a verification message. */
 export const VerifyPage = () => (
@@ -43,7 +47,7 @@ export const ConfirmEmailPage = () => (
   >
     {() => (
       <Note tone="good" announce>
-        <strong>Your address is changed.</strong> Sign in with the new one from now on.
+        <strong>Email address updated.</strong> Sign in with the new one from now on.
       </Note>
     )}
   </TokenPage>
@@ -75,7 +79,7 @@ function TokenPage<Result>(props: {
         children(change.data)
       ) : token === '' ? (
         <Note tone="warn">{incomplete}</Note>
-      ) : (
+      ) : change.error && isFinal(change.error) ? null : (
         <Button
           kind="primary"
           size="large"

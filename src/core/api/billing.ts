@@ -150,6 +150,8 @@ export const StatementView = Type.Object({
     }),
   ),
   charges_usd: Type.String(),
+  /** The sum of `movements`: what was credited, less what was returned. */
+  movements_usd: Type.String(),
   /** Oldest first. */
   movements: Type.Array(LedgerRow),
 })

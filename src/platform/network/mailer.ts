@@ -3,11 +3,12 @@ import { mkdir, readdir, rename, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import type { MailSettings } from '../../core/kernel/service-addresses.ts'
+import { mailHtml } from './mail-html.ts'
 
 export interface MailMessage {
   to: string
   subject: string
-  /** Plain text. */
+  /** Plain text; the HTML part is made of it. */
   text: string
 }
 
@@ -74,10 +75,26 @@ const envelope = ({ to, subject, text }: MailMessage, from: string) => ({
   // An object is one address; a string would be parsed as a list.
   to: { name: '', address: to },
   subject,
-  text,
+  text: part('plain', text),
+  html: part('html', mailHtml(subject, text)),
   // RFC 3834: prevents vacation responders from replying.
   headers: { 'Auto-Submitted': 'auto-generated' },
 })
+
+/** RFC 5322, without the line break. */
+const LINE_LENGTH_MAX = 998
+
+/**
+ * A part of a message, unencoded where RFC 5322 allows it. nodemailer would encode lines of 77 characters and more as
+ * quoted-printable, which breaks links for readers of the raw message.
+ */
+function part(type: 'plain' | 'html', content: string): { content: string } | { raw: string } {
+  const lines = content.split(/\r?\n/)
+  const isPlain = lines.every((line) => line.length <= LINE_LENGTH_MAX && /^[\t\x20-\x7e]*$/.test(line))
+  if (!isPlain) return { content }
+  const head = [`Content-Type: text/${type}; charset=utf-8`, 'Content-Transfer-Encoding: 7bit', '']
+  return { raw: [...head, ...lines].join('\r\n') }
+}
 
 const isRefusedRecipient = (error: unknown): boolean =>
   error instanceof Error &&

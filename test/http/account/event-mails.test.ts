@@ -65,8 +65,8 @@ test('events are told to the verified address of their account, once each', asyn
   const subjects = messagesTo(client.email).map((content) => /^Subject: (.*)\r$/m.exec(content)?.[1])
   expect(subjects.sort()).toEqual([
     'An API key reached its spending limit',
-    'One of your provider keys fails',
     'Receipt for your top-up',
+    'Your API key for openai is failing',
     'Your balance is low',
   ])
   expect(messagesTo(client.email).join()).toContain(`${SITE}/billing/receipts/pay_1`)

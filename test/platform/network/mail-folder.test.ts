@@ -30,6 +30,27 @@ test('a gateway without a mail server writes each message to a file that only it
   expect(content).toContain(link)
 })
 
+test('links stay whole in both parts, whatever their length and whatever else the message says', async () => {
+  const link = `https://gateway.example/${'path/'.repeat(20)}invitation#${'A'.repeat(43)}`
+  const text = `Hello,\n\n"Zoë & <Söhne>" invites you.\n\n${link}\n\nAmount:  $5.00\nTime:    now\n`
+  await mailer().send({ to: 'ann@example.test', subject: 'An invitation', text: text.replace(/[öë]/g, 'o') })
+  await mailer().send({ to: 'bob@example.test', subject: 'An invitation', text })
+  const names = await readdir(join(folder, 'mail'))
+  const [plain = '', accents = ''] = await Promise.all(
+    ['ann', 'bob'].map((to) =>
+      readFile(join(folder, 'mail', names.find((name) => name.includes(to))!), 'utf8'),
+    ),
+  )
+  expect(plain).toMatch(/^Content-Type: multipart\/alternative;/m)
+  expect(plain.match(/^Content-Transfer-Encoding: .*$/gm)).toEqual(
+    Array(2).fill('Content-Transfer-Encoding: 7bit'),
+  )
+  expect(plain).toContain(`\r\n${link}\r\n`)
+  for (const message of [plain, accents]) expect(message).toContain(`href="${link.replaceAll('&', '&#38;')}"`)
+  expect(accents).toContain('<p>&#34;Zo&#235; &#38; &#60;S&#246;hne&#62;&#34; invites you.</p>')
+  expect(accents).toContain('<p>Amount:  $5.00<br>\r\nTime:    now</p>')
+})
+
 test('recipients do not name files elsewhere', async () => {
   await mailer().send({ to: '../../x/y@example.test', subject: 'S', text: 'T' })
   expect(await readdir(folder)).toEqual(['mail'])

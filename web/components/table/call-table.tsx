@@ -40,7 +40,7 @@ export const partsOfInput = (
 export const CallStatus = ({ call }: { call: Pick<CallSummary, 'status' | 'error_code'> }) => (
   <span className="row">
     <StateBadge state={call.status} />
-    {call.error_code && <code className="text-sm">{call.error_code}</code>}
+    {call.error_code && <code className="text-sm whitespace-nowrap">{call.error_code}</code>}
   </span>
 )
 

@@ -1,8 +1,8 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import type { BillingView, NewTopUpBody, RailName, TopUpView } from '../../../src/core/api/billing.ts'
-import { billingQuery, ledgerQuery, sessionQuery, topUpQuery } from '../../api/queries.ts'
+import { billingQuery, invoicesQuery, ledgerQuery, sessionQuery, topUpQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { ErrorNote, Note } from '../../components/feedback/messages.tsx'
 import { showToast } from '../../components/feedback/toasts.tsx'
@@ -24,6 +24,7 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
     isWholeCents(amount) && Number(amount) >= Number(min) && Number(amount) <= Number(max)
       ? null
       : `Enter an amount from ${formatAmount(min)} to ${formatAmount(max)}, in whole cents.`
+  const client = useQueryClient()
   const form = useForm({
     fields: {
       amount_usd: {
@@ -38,10 +39,13 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
       const body: NewTopUpBody = { amount_usd: amountOf(typed), rail }
       return requestJson<TopUpView>('POST', '/console/api/top-ups', body)
     },
-    stale: ['billing', 'top-ups', 'ledger', 'visitor'].map((read) => `/console/api/${read}`),
+    stale: ['billing', 'top-ups', 'invoices', 'ledger', 'visitor'].map((read) => `/console/api/${read}`),
     onDone: (opened) => {
       if (opened.checkout_url) window.location.assign(opened.checkout_url)
-      else showToast(`${formatAmount(opened.amount_usd)} added to your balance.`)
+      else {
+        showToast(`${formatAmount(opened.amount_usd)} added to your balance.`)
+        refreshInvoicesLater(client)
+      }
     },
   })
   const amount = amountOf(form.values.amount_usd)
@@ -79,6 +83,11 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
 
 const POLL_MS = 2_000
 
+/** An invoice is issued in the background, shortly after its payment. */
+const refreshInvoicesLater = (client: QueryClient): void => {
+  window.setTimeout(() => void client.invalidateQueries({ queryKey: invoicesQuery.queryKey }), POLL_MS)
+}
+
 /** The state of the checkout that the customer returns from. The payment provider reports it to the gateway. */
 export function CheckoutReturn({ id, outcome }: { id: string; outcome: string | undefined }) {
   const query = useQuery({
@@ -89,8 +98,9 @@ export function CheckoutReturn({ id, outcome }: { id: string; outcome: string | 
   const state = query.data?.state
   useEffect(() => {
     if (state === undefined || state === 'pending') return
-    for (const { queryKey } of [billingQuery, ledgerQuery, sessionQuery])
+    for (const { queryKey } of [billingQuery, ledgerQuery, sessionQuery, invoicesQuery])
       void client.invalidateQueries({ queryKey })
+    refreshInvoicesLater(client)
   }, [client, state])
 
   if (!query.data) return <ErrorNote error={query.error} />

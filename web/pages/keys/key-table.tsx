@@ -85,9 +85,11 @@ const PERIODS: Record<KeyView['limit_reset'], string> = {
 /** What keeps a key from working; nothing of one that works. */
 export function KeyState({ apiKey }: { apiKey: KeyView | OperatorKey }) {
   const { state, paused_at: pausedAt } = apiKey
+  const left = 'remaining_usd' in apiKey ? apiKey.remaining_usd : null
   if (state === 'revoked') return <Badge tone="bad">revoked</Badge>
   if (state === 'expired') return <Badge tone="warn">expired</Badge>
-  return pausedAt !== null && <Badge tone="warn">paused</Badge>
+  if (pausedAt !== null) return <Badge tone="warn">paused</Badge>
+  return left !== null && Number(left) <= 0 && <Badge tone="warn">limit reached</Badge>
 }
 
 /** Says of a key or a call that prompts and answers are kept. */

@@ -84,7 +84,10 @@ const ModelRow = ({ model, children }: { model: CatalogModel; children: ReactNod
         </>
       )}
       {model.tokens_per_second !== null && (
-        <span className="text-xs text-muted">{Math.round(model.tokens_per_second)} tokens/s</span>
+        <span className="text-xs text-muted">
+          <span className="sr-only">Throughput </span>
+          {Math.round(model.tokens_per_second)} tokens/s
+        </span>
       )}
     </div>
   </li>
@@ -111,7 +114,7 @@ export function ModelTags({ model }: { model: CatalogModel }) {
   return (
     <span className="row gap-1">
       {model.status === 'unavailable' && <Badge tone="warn">unavailable</Badge>}
-      {deprecatedAt && <Badge tone="warn">deprecated: ends {formatDate(deprecatedAt)}</Badge>}
+      {deprecatedAt && <Badge tone="warn">Deprecated · shuts down {formatDate(deprecatedAt)}</Badge>}
       {model.kind && <Badge tone="accent">{model.kind}</Badge>}
       {model.zdr && (
         <Badge tone="good">

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { DialogBox } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
-import { plural } from '../../lib/format.ts'
+import { formatCount, plural } from '../../lib/format.ts'
 import { type CatalogModel, canonicalId } from '../../lib/models/model-catalog.ts'
 import { filterModels } from '../../lib/models/model-filters.ts'
 import { unitPriceText } from '../../lib/models/unit-prices.ts'
@@ -84,7 +84,8 @@ export function ModelDialog(props: {
           type="search"
           value={search}
           onChange={setSearch}
-          placeholder="Name, id or maker"
+          placeholder="Name, developer or ID"
+          autoFocus
         />
       </form>
       <ul className="max-h-[50dvh] divide-y divide-line overflow-y-auto rounded-md border border-line">
@@ -100,7 +101,7 @@ export function ModelDialog(props: {
       </ul>
       <p className="text-sm text-muted" role="status">
         {found.length > SHOWN_MAX
-          ? `The first ${SHOWN_MAX} of ${found.length} models. Type to narrow them down.`
+          ? `The first ${SHOWN_MAX} of ${formatCount(found.length)} models. Type to search.`
           : plural(found.length, 'model')}
       </p>
     </DialogBox>

@@ -64,7 +64,7 @@ export function ProviderKeyTable({ keys }: { keys: readonly ByokKeyView[] }) {
                   done="Provider key removed."
                   onClose={close}
                 >
-                  <p>Calls to this provider will use Switchyard's keys at the list price.</p>
+                  <p>Calls to this provider will use Switchyard's keys at Switchyard's price.</p>
                 </ConfirmDialog>
               )}
             >

@@ -83,6 +83,7 @@ function statementView(
       amount_usd: formatUsd(amountPico),
     })),
     charges_usd: formatUsd(charges.reduce((sum, { amountPico }) => sum + amountPico, 0n)),
+    movements_usd: formatUsd(movements.reduce((sum, { amountPico }) => sum + amountPico, 0n)),
     movements: movements.map(ledgerRow),
   }
 }
