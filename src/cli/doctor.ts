@@ -3,7 +3,7 @@ import { type Config, readConfig } from '../config.ts'
 import { StartError } from '../core/kernel/errors.ts'
 import { openConnections } from '../platform/connections.ts'
 import { withTimeout } from '../platform/process/with-timeout.ts'
-import { type Check, type DoctorContext, type Finding, wrong } from './doctor/check.ts'
+import { type Check, type DoctorContext, type Finding, reasonOf, wrong } from './doctor/check.ts'
 import { HOST_CHECKS } from './doctor/host-checks.ts'
 import { NETWORK_CHECKS } from './doctor/network-checks.ts'
 import { POSTGRES_CHECKS } from './doctor/postgres-checks.ts'
@@ -71,7 +71,7 @@ async function examine(environment: NodeJS.ProcessEnv): Promise<NamedFinding[]> 
 async function findingsOf({ name, run }: Check, context: DoctorContext): Promise<NamedFinding[]> {
   let reason = 'no result in time'
   const found = await withTimeout<Finding[] | null>(run(context), CHECK_WITHIN_MS, null, (error) => {
-    reason = messageOf(error)
+    reason = reasonOf(error)
   })
   const failed = () => [
     wrong(
@@ -82,10 +82,6 @@ async function findingsOf({ name, run }: Check, context: DoctorContext): Promise
   ]
   return (found ?? failed()).map((finding) => ({ check: name, ...finding }))
 }
-
-/** The last line: those before it quote the source of a failed query. */
-const messageOf = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).trim().split('\n').at(-1) ?? ''
 
 const MARKS: Record<Finding['level'], string> = { ok: 'ok', warning: 'warning', wrong: 'WRONG' }
 

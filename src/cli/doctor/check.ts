@@ -60,3 +60,10 @@ export async function measureAheadMs(readMs: () => Promise<number>): Promise<num
   const serverMs = await readMs()
   return serverMs - (askedAt + Date.now()) / 2
 }
+
+/** Why something failed, in one line: the cause of a failed request, the last line of a failed query. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { message } = error.cause instanceof Error ? error.cause : error
+  return message.trim().split('\n').at(-1) ?? ''
+}

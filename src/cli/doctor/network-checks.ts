@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
-import { type Check, findings, ok, REQUEST_WITHIN_MS, warning, wrong } from './check.ts'
+import { type Check, findings, ok, REQUEST_WITHIN_MS, reasonOf, warning, wrong } from './check.ts'
 
 const DAY_MS = 86_400_000
 const RENEW_WITHIN_DAYS = 14
@@ -24,7 +24,7 @@ export const NETWORK_CHECKS: Check[] = [
       } catch (error) {
         return [
           warning(
-            `${publicUrl} cannot be reached from this host: ${causeOf(error)}`,
+            `${publicUrl} cannot be reached from this host: ${reasonOf(error)}`,
             COST,
             `curl -v ${publicUrl}/healthz from another network`,
           ),
@@ -49,7 +49,17 @@ export const NETWORK_CHECKS: Check[] = [
           ],
           'none is needed at a local address',
         )
-      return [certificateFinding(url.hostname, await expiryOf(url))]
+      try {
+        return [certificateFinding(url.hostname, await expiryOf(url))]
+      } catch (error) {
+        return [
+          warning(
+            `the certificate of ${url.hostname} was not read: ${reasonOf(error)}`,
+            'it is not known when it expires',
+            `openssl s_client -connect ${url.host}`,
+          ),
+        ]
+      }
     },
   },
   {
@@ -92,11 +102,6 @@ export const NETWORK_CHECKS: Check[] = [
 
 const COST = 'links in mail, sign-in with other services and payment webhooks do not arrive'
 
-const causeOf = (error: unknown): string => {
-  const { message, cause } = error as Error
-  return cause instanceof Error ? cause.message : message
-}
-
 const isLocal = (hostname: string): boolean => /^(localhost|127\.|\[::1\])/.test(hostname)
 
 function certificateFinding(hostname: string, expiresAt: number) {
@@ -118,7 +123,7 @@ function expiryOf({ hostname, port }: URL): Promise<number> {
     const socket = connect({
       host: hostname,
       port: Number(port || 443),
-      servername: hostname,
+      ...(isIP(hostname) === 0 && { servername: hostname }),
       rejectUnauthorized: false,
     })
     socket.setTimeout(REQUEST_WITHIN_MS, () => socket.destroy(new Error('no TLS handshake in time')))

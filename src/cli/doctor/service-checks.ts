@@ -4,7 +4,16 @@ import { testPlatformKeys } from '../../catalog/check-platform-keys.ts'
 import { createPaypalClient } from '../../payments/paypal-client.ts'
 import { verifyMailServer } from '../../platform/network/mailer.ts'
 import { openCatalog } from '../catalog-edits.ts'
-import { type Check, type Finding, findings, ok, REQUEST_WITHIN_MS, warning, wrong } from './check.ts'
+import {
+  type Check,
+  type Finding,
+  findings,
+  ok,
+  REQUEST_WITHIN_MS,
+  reasonOf,
+  warning,
+  wrong,
+} from './check.ts'
 
 /** Services of others: mail, payments and providers. Each is asked for what costs nothing. */
 export const SERVICE_CHECKS: Check[] = [
@@ -17,7 +26,7 @@ export const SERVICE_CHECKS: Check[] = [
         } catch (error) {
           return [
             wrong(
-              `the server of SMTP_URL does not take mail: ${(error as Error).message}`,
+              `the server of SMTP_URL does not take mail: ${reasonOf(error)}`,
               'addresses cannot be verified, nor passwords reset',
               'correct SMTP_URL',
             ),
@@ -93,7 +102,7 @@ export const SERVICE_CHECKS: Check[] = [
         const key = `the key of ${providerId} (${origin})`
         if (result instanceof Error)
           return warning(
-            `${key} was not tested: ${result.message}`,
+            `${key} was not tested: ${reasonOf(result)}`,
             'calls use other providers while this one is away',
             'look at the status page of the provider, and at the network of this host',
           )
@@ -124,6 +133,6 @@ async function attempt(name: string, setting: string, run: () => Promise<unknown
     await run()
     return ok(`${name} accepts its credentials`)
   } catch (error) {
-    return wrong(`${name}: ${(error as Error).message}`, 'payments by it fail', `correct ${setting}`)
+    return wrong(`${name}: ${reasonOf(error)}`, 'payments by it fail', `correct ${setting}`)
   }
 }
