@@ -150,7 +150,7 @@ describe('signing in', () => {
     await dialog.getByRole('button', { name: 'Turn on' }).click()
     await expect.poll(() => page.locator('.secret li').count()).toBe(10)
     await expectAccessible(page)
-    await page.getByRole('button', { name: 'I have kept them' }).click()
+    await page.getByRole('button', { name: "I've saved them" }).click()
 
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await dialog.getByLabel('Name').fill('Test device')
@@ -184,7 +184,7 @@ describe('signing in', () => {
     await dialog.getByRole('button', { name: 'Delete account' }).click()
     await dialog.getByText('Confirm that you forfeit it.').waitFor()
     await expectAccessible(page)
-    await dialog.getByLabel('I give up the balance of').check()
+    await dialog.getByLabel('I forfeit my remaining balance of').check()
     await dialog.getByRole('button', { name: 'Delete account' }).click()
     await heading(page, 'One API for every model.').waitFor()
     expect((await client.ask('/console/api/session')).status).toBe(401)

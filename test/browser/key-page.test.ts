@@ -19,7 +19,7 @@ test('a key has a page of its own, where it is edited, paused, resumed and revok
   await expectGoodPage(opened, page.url(), 'night service')
   const spent = await exactAmount(stat(page, 'Spent'))
   expect(spent).toBeGreaterThan(0n)
-  expect(await exactAmount(stat(page, 'Left to spend'))).toBe(parseUsd('5.00') - spent)
+  expect(await exactAmount(stat(page, 'Remaining'))).toBe(parseUsd('5.00') - spent)
   await page.getByRole('row').filter({ hasText: 'birch/open-leaf' }).first().waitFor()
 
   await page.getByRole('button', { name: 'Edit' }).click()
@@ -34,7 +34,7 @@ test('a key has a page of its own, where it is edited, paused, resumed and revok
   await dialog.getByRole('button', { name: 'Save changes' }).click()
   await heading(page, 'day service').waitFor()
   await page.getByText('60, lowered from 600').waitFor()
-  expect(await exactAmount(stat(page, 'Left to spend'))).toBe(0n)
+  expect(await exactAmount(stat(page, 'Remaining'))).toBe(0n)
   expect((await call()).errorCode).toBe('key_limit_exceeded')
 
   await page.getByRole('button', { name: 'Pause' }).click()

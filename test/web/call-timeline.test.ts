@@ -67,7 +67,7 @@ describe('the timeline of a call', () => {
       { startMs: 460, endMs: 4_240, name: expect.stringContaining('the worker of the call was lost') },
     ])
     expect(named({ status: 'completed', attempts: [broken, late] })).toMatchObject([
-      { startMs: 460, endMs: 2_000, name: expect.stringContaining('waiting to retry') },
+      { startMs: 460, endMs: 2_000, name: expect.stringContaining('Waiting to retry') },
       { startMs: 2_100, endMs: 4_240, name: expect.stringContaining('until the call was ended') },
     ])
     expect(named({ duration_ms: 520 })).toEqual([])

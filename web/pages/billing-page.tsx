@@ -32,7 +32,7 @@ export function BillingPage() {
             <Stats
               rows={{
                 Balance: <Money usd={billing.balance_usd} />,
-                'Held by running calls': <Money usd={billing.held_usd} />,
+                'Reserved for running calls': <Money usd={billing.held_usd} />,
                 'Available now': <Money usd={billing.available_usd} />,
                 'Owed for reversed payments': billing.owed_usd !== '0.00' && <Money usd={billing.owed_usd} />,
               }}

@@ -38,7 +38,7 @@ export function MembersPage() {
     <>
       <PageHead
         title="Members"
-        description={`Who works with ${session.account.name}, and what they may do. All share its balance.`}
+        description={`Manage who has access to ${session.account.name}.`}
         actions={
           mayManage && (
             <Button

@@ -42,10 +42,10 @@ export function OrganisationPage() {
           <LowBalanceForm threshold={balance.low_balance_usd} />
         </Panel>
       )}
-      <Panel title={isOwner ? 'Data, leaving and deleting' : 'Leaving'} padded>
+      <Panel title={'Danger zone'} padded>
         <p>
-          Whoever leaves loses access at once. The last owner cannot leave: make another member an owner, or
-          delete the organisation.
+          Leaving removes your access immediately. The last owner cannot leave: make another member an owner,
+          or delete the organisation.
         </p>
         <div className="row">
           {isOwner && (

@@ -45,7 +45,7 @@ export function SettingsPage() {
       </Panel>
       <Panel title="Appearance" padded>
         <ChoiceField label="Theme" value={theme} options={THEMES} onChange={chooseTheme} />
-        <TimeZoneField hint="Of all times on these pages, in this browser. Statements, invoices and receipts are in UTC." />
+        <TimeZoneField hint="Applies to all times in this browser. Statements, invoices and receipts are in UTC." />
       </Panel>
       {!account.is_organisation && (
         <Panel title="Low balance" padded>

@@ -79,9 +79,7 @@ function NewWebhookDialog({ eventTypes, onClose }: { eventTypes: string[]; onClo
       foot={
         <fieldset className="field stack content-start gap-1">
           <legend className="text-sm font-medium">Events</legend>
-          <p className="text-sm text-muted">
-            Select none to receive all events, including types added later.
-          </p>
+          <p className="text-sm text-muted">Leave empty to receive all events, including new ones.</p>
           {eventTypes.map((type) => (
             <CheckField
               key={type}

@@ -67,7 +67,7 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     severity: 'warning',
     ...event,
     sentence: ({ subject, fields }) =>
-      `${breakerName(subject)} reported a usage that cannot be: ${of(fields, 'reportedPrompt')} input and ${of(fields, 'reportedCompletion')} output tokens.`,
+      `${breakerName(subject)} reported invalid usage: ${of(fields, 'reportedPrompt')} input and ${of(fields, 'reportedCompletion')} output tokens.`,
   },
   'limit-ignored': {
     severity: 'warning',

@@ -80,9 +80,7 @@ function withGaps(call: SettledTimeline, spans: readonly TimelineSpan[]): Timeli
 
 function gapName(call: SettledTimeline, next: TimelineSpan): string {
   if (next.kind === 'attempt')
-    return next.name.startsWith('Attempt 1:')
-      ? 'Preparing the first attempt'
-      : 'No attempt under way: waiting to retry, or for another worker to take the call over'
+    return next.name.startsWith('Attempt 1:') ? 'Preparing the first attempt' : 'Waiting to retry'
   if (call.status === 'interrupted')
     return 'No attempt recorded: the worker of the call was lost, or stopped, until its claim expired and the call was ended'
   if (call.status === 'cancelled') return 'No attempt recorded until the cancellation took effect'

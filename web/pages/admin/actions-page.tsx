@@ -14,7 +14,7 @@ export function ActionsPage() {
     <>
       <PageHead
         title="Audit log"
-        description="Admin activity. Each action is recorded before it runs; one that fails has a second row, failed."
+        description="Admin activity. Actions are logged before they run; failures are logged too."
       />
       <SearchForm
         label="Target ID (account, key, offer …)"

@@ -25,9 +25,8 @@ export function CatalogPage() {
         title="Catalog overrides"
         description={
           <>
-            One document, applied on top of the built-in catalog and the catalog file in every process. To
-            disable a model or an offer, or to change a rate, open it under{' '}
-            <Link to="/admin/models">Models & margin</Link>.
+            Applied on top of the built-in catalog and the catalog file. To disable a model or an offer, or to
+            change a rate, open it under <Link to="/admin/models">Models & margin</Link>.
           </>
         }
       />
@@ -121,7 +120,7 @@ function RevertDialog(props: {
       </p>
       <QueryView query={check}>{(view) => <EditEffects check={view} />}</QueryView>
       <details className="disclosure">
-        <summary>Changes to the overrides (JSON)</summary>
+        <summary>View JSON diff</summary>
         <DiffView
           before={writeDocument(current?.content ?? {})}
           after={writeDocument(chosen.content)}

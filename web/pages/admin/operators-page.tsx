@@ -72,7 +72,7 @@ function OperatorTable({ operators }: TableProps) {
         ),
         Role: ({ role }) => <TwoLines second={ROLE_WORDS[role].about}>{ROLE_WORDS[role].name}</TwoLines>,
         State: ({ state }) => <StateBadge state={state} />,
-        'Signs in by': (operator) => signInWays(operator),
+        'Sign-in method': (operator) => signInWays(operator),
         Added: ({ created_at: at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
         Actions: (operator) => <OperatorActions operator={operator} />,
       }}
@@ -86,7 +86,7 @@ function signInWays({ email, single_sign_on: hasSignedIn, keys }: OperatorDetail
     email !== null && (hasSignedIn ? 'single sign-on' : 'single sign-on, not yet used'),
     active > 0 && (active === 1 ? '1 admin key' : `${active} admin keys`),
   ]
-  return ways.filter(Boolean).join('; ') || 'nothing yet: create an admin key'
+  return ways.filter(Boolean).join('; ') || 'Cannot sign in yet: create an admin key'
 }
 
 function OperatorActions({ operator }: { operator: OperatorDetail }) {

@@ -64,7 +64,7 @@ function Next({ topUp }: { topUp: TopUpView }) {
 
 export const MOVEMENT_NAMES: Record<LedgerRow['kind'], string> = {
   charges: 'Calls',
-  credit: 'Credit from the operator',
+  credit: 'Credit',
   adjustment: 'Adjustment',
   ...BALANCE_ENTRY_NAMES,
 }

@@ -14,12 +14,12 @@ export function KeyStats({ apiKey }: { apiKey: KeyView }) {
     <Stats
       rows={{
         Spent: <Money usd={apiKey.spent_usd} />,
-        'Left to spend': left === null ? 'no limit' : <Money usd={left} />,
+        Remaining: left === null ? 'no limit' : <Money usd={left} />,
         'Last used': apiKey.last_used_at === null ? 'never' : <Ago at={apiKey.last_used_at} />,
       }}
       notes={{
         Spent: reset === 'none' ? 'in all' : 'in this period',
-        'Left to spend': resetsAt !== null && `resets ${formatMoment(resetsAt)}`,
+        Remaining: resetsAt !== null && `resets ${formatMoment(resetsAt)}`,
       }}
     />
   )

@@ -43,7 +43,7 @@ const Providers = ({ model }: { model: CatalogModel }) => (
           empty="No provider is known for this model."
           columns={{
             Provider: (provider) => <Name provider={provider} />,
-            Price: (provider) => (provider.own_key_only ? 'theirs, plus our fee' : priceText(model)),
+            Price: (provider) => (provider.own_key_only ? 'Provider price + fee' : priceText(model)),
             Context: (provider) => formatTokens(provider.context_length),
             Latency: (provider) => formatDuration(provider.first_token_ms),
             Throughput: (provider) => <Throughput perSecond={provider.tokens_per_second} />,

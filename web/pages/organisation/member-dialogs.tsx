@@ -46,8 +46,8 @@ export const InviteDialog = ({ isOwner, onClose }: { isOwner: boolean; onClose: 
 export const InvitationLinkDialog = ({ link, onClose }: { link: string; onClose: () => void }) => (
   <DialogBox title="Send this link yourself" sticky onClose={onClose}>
     <p>
-      This gateway delivers no email. Give the link to the person you invited: they open it, and sign in or
-      sign up with the address that you entered.
+      Email isn't set up. Copy this link and send it to them yourself: they sign in or sign up with the
+      address that you entered.
     </p>
     <CodeBlock code={window.location.origin + BASE_PATH + link} of="the invitation link" wraps />
     <div className="row justify-end">

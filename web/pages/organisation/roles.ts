@@ -2,8 +2,8 @@ import type { MemberRole } from '../../../src/core/accounts/member-permissions.t
 
 /** Roles, and what they are for. */
 export const ROLES: Record<MemberRole, { name: string; may: string }> = {
-  owner: { name: 'Owner', may: 'Everything, also owners and deleting the organisation' },
-  admin: { name: 'Admin', may: 'Everything else: members, all keys, billing, webhooks' },
+  owner: { name: 'Owner', may: 'Full access, including owners and deletion' },
+  admin: { name: 'Admin', may: 'Everything except ownership' },
   developer: {
     name: 'Developer',
     may: 'Own API keys, the playground, usage; sees provider keys and webhooks',

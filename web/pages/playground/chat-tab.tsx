@@ -98,7 +98,7 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
       </div>
       {settings.models.includes('auto') && (
         <p className="text-sm text-muted">
-          auto chooses a model by the difficulty of the prompt and does not disclose which one answered.{' '}
+          auto picks a model for you. The model isn't shown.{' '}
           <Link to="/docs/$page" params={{ page: 'auto' }}>
             How auto chooses
           </Link>

@@ -71,14 +71,14 @@ export function DeleteDialog({ session, onClose }: { session: SessionView; onClo
           <Note tone="warn">
             This cannot be undone. Keys stop working at once.{' '}
             {isOrganisation
-              ? 'Its name, members, provider keys and webhooks are deleted; postings and counts of calls stay in the ledger, without its name.'
-              : 'Your address, sign-in, provider keys and webhooks are deleted; postings and counts of calls stay in the ledger, without your name.'}
+              ? 'Its name, members, provider keys and webhooks are deleted; billing records are kept without its name.'
+              : 'Your address, sign-in, provider keys and webhooks are deleted; billing records are kept without your name.'}
           </Note>
           {hasBalance && (
             <CheckField
               label={
                 <>
-                  I give up the balance of <Money usd={balanceUsd} />
+                  I forfeit my remaining balance of <Money usd={balanceUsd} />
                 </>
               }
               checked={isGivenUp}

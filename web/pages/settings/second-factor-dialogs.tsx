@@ -71,7 +71,7 @@ export const TotpDialog = ({ totp, onClose }: { totp: NewTotp; onClose: () => vo
     fields={{
       code: {
         label: 'Code',
-        hint: 'The six digits that the app shows now.',
+        hint: 'Enter the 6-digit code from your app.',
         inputMode: 'numeric',
         autoComplete: 'one-time-code',
         required: true,
@@ -119,7 +119,7 @@ function QrCode({ text, label }: { text: string; label: string }) {
 /** The one time that recovery codes are shown, where new ones were made. It closes by its own button only. */
 export const showCodes = ({ recovery_codes: codes }: NewRecoveryCodes, close: () => void) =>
   codes !== null && (
-    <DialogBox title="Keep your recovery codes" onClose={close} sticky>
+    <DialogBox title="Save your recovery codes" onClose={close} sticky>
       <Note tone="warn">This is the only time they are shown.</Note>
       <p>Each signs you in once, if you lose your app or passkey. Keep them where you keep your passwords.</p>
       <ul className="secret grid grid-cols-2 gap-x-6 gap-y-1 rounded-md border border-dashed border-line-strong bg-page px-4 py-3">
@@ -132,7 +132,7 @@ export const showCodes = ({ recovery_codes: codes }: NewRecoveryCodes, close: ()
       <div className="row justify-end">
         <CopyButton text={codes.join('\n')} of="the recovery codes" label="Copy all" />
         <Button kind="primary" onClick={close}>
-          I have kept them
+          I've saved them
         </Button>
       </div>
     </DialogBox>

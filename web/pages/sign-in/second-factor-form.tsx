@@ -37,7 +37,7 @@ export function SecondFactorForm({ asked, onSession }: Props) {
             <CodeForm
               key="code"
               label="Code"
-              hint="The six digits that your authenticator app shows."
+              hint="Enter the 6-digit code from your app."
               inputMode="numeric"
               send={(code) => give({ code: code.replace(/\s/g, '') })}
             />

@@ -14,7 +14,7 @@ export function AccountStats({ account }: { account: OperatorAccountDetail }) {
         State: <AccountState state={account.state} />,
         'Balance (ledger)': <Money usd={account.balance_usd} />,
         'Available now': <Money usd={account.available_usd} />,
-        'Held by running calls': <Money usd={account.held_usd} />,
+        'Reserved for running calls': <Money usd={account.held_usd} />,
         'Limit across all keys': (requests !== null || calls !== null) && rateLimitsText(requests, calls),
         'Slowed down since': account.slowed_at !== null && formatMoment(account.slowed_at),
         'Monthly spend cap': account.monthly_limit_usd !== null && <Money usd={account.monthly_limit_usd} />,
@@ -22,7 +22,7 @@ export function AccountStats({ account }: { account: OperatorAccountDetail }) {
       }}
       notes={{
         'Available now': account.available_usd === null && 'unknown: Redis does not respond',
-        'Held by running calls': holds !== null && plural(holds, 'hold'),
+        'Reserved for running calls': holds !== null && plural(holds, 'hold'),
       }}
     />
   )

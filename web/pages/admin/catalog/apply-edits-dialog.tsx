@@ -52,7 +52,7 @@ export function ApplyEditsDialog(props: {
       {proposed.what}
       <QueryView query={check}>{(view) => <EditEffects check={view} />}</QueryView>
       <details className="disclosure">
-        <summary>Changes to the overrides (JSON)</summary>
+        <summary>View JSON diff</summary>
         <DiffView
           before={writeDocument(from?.content ?? {})}
           after={writeDocument(proposed.content)}

@@ -30,13 +30,13 @@ export const ProviderTable = ({ providers }: { providers: readonly ProviderView[
           {formatCount(shared)} / {formatCount(offers)}
         </span>
       ),
-      'Success, 1 min': ({ last_minute: counts }) => <SuccessShare counts={counts} />,
-      'Success, 10 min': ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
+      'Success rate (1 min)': ({ last_minute: counts }) => <SuccessShare counts={counts} />,
+      'Success rate (10 min)': ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
       'Provider breaker': (provider) => <OwnBreaker provider={provider} />,
       Actions: ({ id, name, breaker }) =>
         breaker.breaker === 'closed' ? '' : <EnableButton subject={id} about={name} />,
     }}
-    numeric={['Active offers', 'Success, 1 min', 'Success, 10 min']}
+    numeric={['Active offers', 'Success rate (1 min)', 'Success rate (10 min)']}
   />
 )
 
