@@ -74,6 +74,7 @@ const PERMITTED: Record<string, string> = {
   'GET /calls': ALL,
   'GET /calls.csv': ALL,
   'GET /calls/:id': ALL,
+  'POST /calls/:id/feedback': KEY_MAKERS,
   'GET /provider-keys': KEY_MAKERS,
   'POST /provider-keys': MANAGERS,
   'PATCH /provider-keys/:id': MANAGERS,

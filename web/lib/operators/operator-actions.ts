@@ -22,6 +22,8 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'admin-key.revoke': 'Revoked an admin key',
   'catalog.edit': 'Changed the catalog',
   'catalog.revert': 'Reverted the catalog',
+  'router.install': 'Installed a version of the router',
+  'router.rollback': 'Rolled back the router',
   'offer.enable': 'Re-enabled an offer',
   'provider.enable': 'Re-enabled a provider',
   'surface.open': 'Opened a surface',
