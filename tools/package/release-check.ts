@@ -219,5 +219,8 @@ try {
   failure.abort()
   await Promise.all(ends)
   stop.dispose()
+  // Root's PostgreSQL keeps its files elsewhere.
+  const note = join(folder, 'owner', '.local', 'share', 'switchyard', 'postgres-folder')
+  if (existsSync(note)) rmSync(readFileSync(note, 'utf8').trim(), { recursive: true, force: true })
   rmSync(folder, { recursive: true, force: true })
 }
