@@ -150,6 +150,19 @@ export function createAccountExport(deps: {
           select: { callId: true },
         })
       ).map(({ callId }) => responseIdOf(callId)),
+      // Without the models, which `auto` does not disclose.
+      feedback: (
+        await postgres.routerOutcome.findMany({
+          where: { accountId, source: 'feedback' },
+          orderBy: { createdAt: 'desc' },
+          take: ROWS_MAX,
+          select: { callId: true, outcome: true, createdAt: true },
+        })
+      ).map(({ callId, outcome, createdAt }) => ({
+        call_id: callId,
+        score: outcome,
+        at: isoTime(createdAt),
+      })),
       calls: 'GET /console/api/calls.csv lists every call.',
     }
   }

@@ -100,6 +100,7 @@ describe('the export of an account', () => {
         { response: { id: responseId, status: 'completed' }, input: [{ content: [{ text: 'Keep this.' }] }] },
       ],
       stored_response_ids: [responseId],
+      feedback: [],
       ledger: [
         { type: 'charges', calls: 2 },
         { kind: 'free_credit', amount_usd: '0.50' },
