@@ -87,6 +87,9 @@ function Drawing(
       rx={bottom === BOTTOM ? BAR_RADIUS : 0}
     />
   )
+  // Errors stand out before a neutral bar only.
+  const hasErrors = columns.some(({ errors }) => errors !== undefined)
+  const [fill, fillActive] = hasErrors ? ['fill-series-8', 'fill-muted'] : ['fill-accent-fill', 'fill-accent']
   const stack = (at: string, parts: NonNullable<ChartColumn['parts']>) => {
     let below = 0
     return parts.map(({ value, fill }, index) => {
@@ -106,7 +109,7 @@ function Drawing(
       {columns.map(({ at, value, errors = 0, parts }) => (
         <g key={at} onPointerEnter={() => onActive(at)} onPointerLeave={() => onActive(null)}>
           {bar(at, active === at ? 'fill-sunken' : 'fill-transparent', MARGIN.top)}
-          {parts ? stack(at, parts) : bar(at, active === at ? 'fill-accent' : 'fill-accent-fill', y(value))}
+          {parts ? stack(at, parts) : bar(at, active === at ? fillActive : fill, y(value))}
           {errors > 0 && bar(at, 'fill-bad-fill', y(errors))}
         </g>
       ))}

@@ -36,6 +36,17 @@ export const partsOfInput = (
     INPUT_PARTS.map(([name, count, rate]) => [name, call[count] > 0 && show({ tokens: call[count], rate })]),
   )
 
+/** How a call of a list ended: a dot for what completed, as most do, and else the word. */
+export const CallOutcome = ({ call }: { call: Pick<CallSummary, 'status' | 'error_code'> }) =>
+  call.status === 'completed' ? (
+    <span className="inline-flex min-h-[1.5em] items-center" title="completed">
+      <span className="size-1.5 rounded-full bg-good" aria-hidden="true" />
+      <span className="sr-only">completed</span>
+    </span>
+  ) : (
+    <CallStatus call={call} />
+  )
+
 /** How a call ended, in a word. */
 export const CallStatus = ({ call }: { call: Pick<CallSummary, 'status' | 'error_code'> }) => (
   <span className="row">
@@ -70,7 +81,7 @@ export const CallTable = ({
       When: (call) => <span className="whitespace-nowrap">{formatMoment(call.created_at, zone)}</span>,
       Status: (call) => (
         <span className="row">
-          <CallStatus call={call} />
+          <CallOutcome call={call} />
           {call.prompt_log_until && <Badge tone="accent">prompts logged</Badge>}
         </span>
       ),

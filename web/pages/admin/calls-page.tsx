@@ -6,7 +6,7 @@ import { operatorCallsQuery } from '../../api/operator-queries.ts'
 import { Button } from '../../components/form/button.tsx'
 import { type FieldSpec, Form, useForm } from '../../components/form/form.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
-import { CallStatus, CallUsage } from '../../components/table/call-table.tsx'
+import { CallOutcome, CallUsage } from '../../components/table/call-table.tsx'
 import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import {
@@ -70,7 +70,7 @@ const OperatorCallTable = ({ calls }: { calls: readonly OperatorCall[] }) => (
         </TwoLines>
       ),
       When: (call) => formatMoment(call.admitted_at),
-      Status: (call) => <CallStatus call={call} />,
+      Status: (call) => <CallOutcome call={call} />,
       Account: ({ account_id: id }) => (
         <Link to="/admin/accounts/$id" params={{ id }} title={id} className="whitespace-nowrap">
           …{id.slice(-8)}

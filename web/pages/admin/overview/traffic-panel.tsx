@@ -45,7 +45,7 @@ function Traffic({ traffic }: { traffic: TrafficView }) {
         })),
         idle: (
           <span className="row">
-            <ChartKey colour="bg-accent-fill">calls ended</ChartKey>
+            <ChartKey colour="bg-series-8">calls ended</ChartKey>
             <ChartKey colour="bg-bad-fill">5xx responses</ChartKey>
           </span>
         ),
