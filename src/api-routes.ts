@@ -43,6 +43,7 @@ import { operatorRoutes } from './http/admin/operator-routes.ts'
 import { platformKeyRoutes } from './http/admin/platform-key-routes.ts'
 import { processRoutes } from './http/admin/process-routes.ts'
 import { reportRoutes } from './http/admin/report-routes.ts'
+import { routerRoutes } from './http/admin/router-routes.ts'
 import { settingsRoutes } from './http/admin/settings-routes.ts'
 import { surfaceRoutes as operatorSurfaceRoutes } from './http/admin/surface-routes.ts'
 import { trafficRoutes } from './http/admin/traffic-routes.ts'
@@ -101,6 +102,7 @@ const ADMIN_ROUTES = [
   settingsRoutes,
   alarmDestinationRoutes,
   catalogRoutes,
+  routerRoutes,
   platformKeyRoutes,
   offerRoutes,
   liveRoutes,

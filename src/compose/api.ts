@@ -26,6 +26,7 @@ import { createSessionCookies } from '../http/session-cookie.ts'
 import { reportSlots } from '../http/slots.ts'
 import { createCatalogManagement } from '../operations/catalog-management.ts'
 import { createPlatformKeyManagement } from '../operations/platform-key-management.ts'
+import { createRouterManagement } from '../operations/router-management.ts'
 import { createRefundTopUp } from '../operations/top-up-refunds.ts'
 import { createSettingsThrottle } from '../payments/auto-top-up-throttle.ts'
 import { createCallPayments } from '../payments/x402/call-payments.ts'
@@ -38,7 +39,9 @@ import { createSealer } from '../platform/sealing.ts'
 import { checkKey } from '../providers/listings/check-key.ts'
 import { enableProvider } from '../routing/circuit-breaker/breaker-store.ts'
 import { createOfferStates, followOfferHealth } from '../routing/circuit-breaker/offer-health.ts'
+import { readAutoChoices } from '../routing/learning/auto-choices.ts'
 import { createOutcomeStore } from '../routing/learning/outcome-store.ts'
+import { createRouterVersions } from '../routing/learning/version-store.ts'
 import { followOfferMeasures } from '../routing/offer-measures.ts'
 import { createWebhookThrottle } from '../webhooks/webhook-throttle.ts'
 import { openAnalytics } from './analytics.ts'
@@ -151,6 +154,7 @@ export async function composeApi(
   )
   const offers = { health, measures, platformKeys }
   const catalogEdits = createCatalogEdits(postgres, redis)
+  const routerVersions = createRouterVersions(postgres, redis)
   const services = {
     ...money,
     usage,
@@ -184,6 +188,11 @@ export async function composeApi(
       ...catalog,
       adopt: () => adoptEdits({ overlay, catalog, postgres, logger }),
     }),
+    autoRouter: {
+      versions: routerVersions,
+      management: createRouterManagement(routerVersions, auditedAction, catalog.check),
+      readChoices: () => readAutoChoices(reportsReplica),
+    },
     platformKeys: createPlatformKeyManagement({
       store: createPlatformKeyStore({ ...config, postgres, redis }),
       check: (provider, secret) => checkKey(provider, secret, AbortSignal.timeout(KEY_CHECK_MS)),

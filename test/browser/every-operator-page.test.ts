@@ -40,6 +40,7 @@ test.each([
   ['/admin/models', 'Models & margin'],
   ['/admin/models/acme/swift', 'acme/swift'],
   ['/admin/catalog', 'Catalog overrides'],
+  ['/admin/router', 'Auto router'],
   ['/admin/ledger', 'Ledger & audit'],
   ['/admin/alarms', 'Alarms'],
   ['/admin/alarms/destinations', 'Alarm destinations'],

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { installVersion, learn, listVersions, rollbackVersion } from '../../src/cli/router-versions.ts'
+import type { RouterView } from '../../src/core/api/router.ts'
 import { createOutcomeStore } from '../../src/routing/learning/outcome-store.ts'
 import { outcomeVector } from '../../src/routing/learning/outcome-vector.ts'
 import { ask } from '../helpers/chat-client.ts'
@@ -23,6 +24,23 @@ const send = (id: string | null, body: unknown, { key = owner.key, version = 'v1
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
+const adminRouter = async (
+  key: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<RouterView> => {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  }
+  const response = await fetch(`${stack.url}/admin/api/router${path}`, {
+    ...{ method, headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  expect(response.status).toBe(200)
+  return (await response.json()) as RouterView
+}
 const outcomes = () => createOutcomeStore(stack.postgres).read()
 
 test('feedback on a call of auto is kept once a call, with kind, model and cost, and the last score counts', async () => {
@@ -87,11 +105,30 @@ test('what is learned of outcomes applies once it is installed, without a restar
   expect(learned.text).toContain('40 usable pairs, at least 300 are needed')
   expect(await chosen()).toBe(first)
   const { version } = learned.data as { version: string }
-  await installVersion(version, environment)
+  const admin = await stack.adminKey()
+  const installed = await adminRouter(admin, 'POST', '/install', { version })
+  expect(installed).toMatchObject({
+    installed: version,
+    outcomes: { feedback: 1, pairs: 40 },
+    least_pairs: 300,
+  })
+  expect(installed.versions).toMatchObject([{ version, is_installed: true, pairs: 40, ranking: null }])
+  const changeOf = (model: string) =>
+    installed.versions[0]!.changes.find((change) => change.model === model && change.kind === 'formulas')!
+  expect(changeOf(better).after).toBeGreaterThan(changeOf(first).after)
   await eventually(async () => expect(await chosen()).toBe(better))
   expect((await listVersions(environment)).text).toContain('installed')
   expect((await rollbackVersion(environment)).text).toBe('The shipped router applies again.')
   await eventually(async () => expect(await chosen()).toBe(first))
+  const { installed: now, choices } = await adminRouter(admin, 'GET', '')
+  expect(now).toBeNull()
+  const formulas = choices.filter(({ kind }) => kind === 'formulas')
+  expect(formulas.map(({ model }) => model).toSorted()).toEqual(['test/other', 'test/plain'])
+  expect(formulas.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1)
+  for (const { quality, standard_error: error } of formulas) {
+    expect(quality).toBeGreaterThan(0)
+    expect(error).toBeGreaterThan(0)
+  }
   await expect(installVersion('99', environment)).rejects.toThrow('no such version')
   const actions = await stack.postgres.operatorAction.findMany({
     where: { target: 'router' },

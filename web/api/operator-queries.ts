@@ -18,6 +18,7 @@ import type {
 } from '../../src/core/api/operations.ts'
 import type { OperatorDetail } from '../../src/core/api/operators.ts'
 import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
+import type { RouterView } from '../../src/core/api/router.ts'
 import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessions.ts'
 import type { List } from '../../src/core/api/shared.ts'
 import type { OpenableSurface } from '../../src/core/api/surfaces/surfaces.ts'
@@ -112,6 +113,8 @@ export const accountSurfacesQuery = (id: string) =>
 
 export const marginQuery = (span: { from: string; to: string }, group: MarginView['group_by']) =>
   readOf<MarginView>(`/admin/api/margin${queryString({ ...span, group_by: group })}`, LAZY_MS)
+
+export const routerQuery = readOf<RouterView>('/admin/api/router', LAZY_MS)
 
 export const ledgerSumsQuery = readOf<LedgerView>('/admin/api/ledger', LAZY_MS)
 

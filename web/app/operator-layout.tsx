@@ -10,6 +10,7 @@ import {
   Network,
   Percent,
   Route,
+  Split,
   UserCog,
   Users,
 } from 'lucide-react'
@@ -31,6 +32,7 @@ const PAGES = [
   { to: '/admin/accounts', name: 'Accounts', icon: Users },
   { to: '/admin/models', name: 'Models & margin', icon: Percent },
   { to: '/admin/catalog', name: 'Catalog overrides', icon: FilePenLine },
+  { to: '/admin/router', name: 'Auto router', icon: Split },
   { to: '/admin/ledger', name: 'Ledger & audit', icon: BookOpenCheck },
   { to: '/admin/alarms', name: 'Alarms', icon: BellRing },
   { to: '/admin/operators', name: 'Operators', icon: UserCog },

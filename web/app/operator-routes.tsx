@@ -84,6 +84,7 @@ export const operatorRoutes = [
       page(modelsRoute, '$', pages.model, 'OperatorModelPage'),
     ]),
     page(operatorRoute, '/admin/catalog', () => import('../pages/admin/catalog-page.tsx'), 'CatalogPage'),
+    page(operatorRoute, '/admin/router', () => import('../pages/admin/router-page.tsx'), 'RouterPage'),
     page(operatorRoute, '/admin/ledger', () => import('../pages/admin/ledger-page.tsx'), 'LedgerPage'),
     searchPage(operatorRoute, '/admin/alarms', textParameters('state'), pages.alarms, 'AlarmsPage'),
     page(operatorRoute, '/admin/alarms/destinations', pages.destinations, 'AlarmDestinationsPage'),

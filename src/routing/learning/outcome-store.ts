@@ -61,6 +61,13 @@ export const createOutcomeStore = (postgres: Postgres) => ({
       ON CONFLICT (call_id, source) DO NOTHING`
   },
 
+  /** How many there are of each source. */
+  async count(): Promise<{ feedback: number; pairs: number }> {
+    const bySource = await postgres.routerOutcome.groupBy({ by: ['source'], _count: true })
+    const of = (source: string) => bySource.find((found) => found.source === source)?._count ?? 0
+    return { feedback: of('feedback'), pairs: of('shadow') }
+  },
+
   /** All outcomes, oldest first. */
   async read(): Promise<KnownOutcome[]> {
     const rows = await postgres.routerOutcome.findMany({ orderBy: [{ createdAt: 'asc' }, { callId: 'asc' }] })

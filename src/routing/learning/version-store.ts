@@ -34,6 +34,9 @@ export const createRouterVersions = (postgres: Postgres, redis: Redis) => ({
     return rows.map((row) => toStored(row, installed))
   },
 
+  /** The version that applies; null: the shipped router. */
+  installed: () => installedVersion(postgres),
+
   async find(id: string): Promise<StoredVersion | null> {
     if (!/^\d{1,18}$/.test(id)) return null
     const row = await postgres.routerVersion.findUnique({ where: { id: BigInt(id) } })

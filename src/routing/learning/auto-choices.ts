@@ -1,0 +1,25 @@
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import type { Prisma } from '../../platform/prisma-client/client.ts'
+
+/** Calls of `auto` that one model served at one kind of task. */
+export interface AutoChoice {
+  model: string
+  kind: string
+  calls: number
+  spendPico: bigint
+}
+
+/** Bounds the rows that are read, however many calls there are. */
+export const LATEST_CALLS = 50_000
+
+/** What `auto` chose among the gateway's latest calls: the most frequent choice first. */
+export async function readAutoChoices(postgres: Postgres): Promise<AutoChoice[]> {
+  const rows = await postgres.$queryRaw<
+    Array<{ model: string; kind: string; calls: number; spend: Prisma.Decimal }>
+  >`
+    SELECT served_model_id AS model, auto_kind AS kind, count(*)::integer AS calls, sum(charge_pico) AS spend
+    FROM (SELECT served_model_id, auto_kind, charge_pico FROM call_records ORDER BY id DESC LIMIT ${LATEST_CALLS}) AS latest
+    WHERE auto_kind IS NOT NULL AND served_model_id IS NOT NULL
+    GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2`
+  return rows.map(({ spend, ...row }) => ({ ...row, spendPico: BigInt(spend.toFixed()) }))
+}
