@@ -57,7 +57,7 @@ test.each(Object.keys(EVENT_MAILS) as MailedEventType[])(
   (type) => {
     const { to, subject, text } = message(type)
     expect(to).toBe('ann@example.test')
-    expect(subject).toMatch(/^[\w ,.'-]{10,60}$/)
+    expect(subject).toMatch(/^[\w ,.'@-]{10,60}$/)
     expect(text).not.toMatch(/\{\{|undefined|null/)
     expect(text).toContain(SITE)
     for (const name of ['amount_usd', 'balance_usd', 'limit_usd', 'last4', 'payment_id', 'error'])
