@@ -28,7 +28,7 @@ export const RouterVersionView = Type.Object({
   feedback: Type.Number(),
   pairs: Type.Number(),
   accounts: Type.Number(),
-  /** Whether its ranking by difficulty is used too; null: too few pairs to tell. */
+  /** Whether its ranking by difficulty is used too; null: too few pairs. */
   ranking: nullable(Type.Boolean()),
   /** The largest changes of quality first. */
   changes: Type.Array(RouterQualityView),
