@@ -4,7 +4,7 @@ import { RequestFailure } from '../api/request.ts'
 /** Why this browser cannot use passkeys of this address; null if it can. */
 export function passkeyProblem(): string | null {
   if (/^[\d.]+$|:/.test(window.location.hostname))
-    return 'Passkeys need a host name: open the console at localhost or at the name of this gateway.'
+    return "Passkeys don't work on an IP address. Open the console at localhost or at the gateway's host name."
   if (!window.isSecureContext) return 'Passkeys need https.'
   return 'PublicKeyCredential' in window ? null : 'This browser does not support passkeys.'
 }

@@ -27,8 +27,8 @@ export function ApiReferencePage() {
       description={
         <>
           Every operation, from the OpenAPI document at <a href={`${BASE_PATH}/openapi.json`}>openapi.json</a>
-          . How to begin is in the <Link to="/docs">docs</Link>, what each status means on the{' '}
-          <Link to="/status">status page</Link>.
+          . See the <Link to="/docs">quick start</Link>, and the <Link to="/status">status page</Link> for the
+          stability of each endpoint.
         </>
       }
     >

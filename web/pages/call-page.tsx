@@ -74,7 +74,7 @@ function CallView({ call }: { call: CallDetail }) {
                 [unitTitle(call.unit)]: <Units count={call.units} unit={call.unit} rate={rates?.units} />,
               }),
               [costName]: <Money usd={call.cost_usd} />,
-              'Tokens counted by': call.usage_source !== 'none' && usageSource(call.usage_source),
+              'Token source': call.usage_source !== 'none' && usageSource(call.usage_source),
               Received: formatMoment(call.created_at),
               'Queue time': formatDuration(call.queued_ms),
               Finished: formatMoment(call.finished_at),

@@ -21,7 +21,7 @@ export function DocsPage() {
         </>
       }
     >
-      <Panel title="A first call" padded>
+      <Panel title="Your first request" padded>
         <Snippets apiKey="sk-sy-…" />
         <p>
           {!session && (
@@ -55,7 +55,7 @@ export function DocsPage() {
           wide
           rows={{
             'API reference': <Link to="/docs/api">Every operation, with its schema and examples</Link>,
-            Status: <Link to="/status">What each surface promises, and the evidence</Link>,
+            Status: <Link to="/status">Stability of each endpoint, and the evidence</Link>,
             Prices: (
               <>
                 <Link to="/models">Models and prices</Link>, and as JSON{' '}

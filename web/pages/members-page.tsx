@@ -129,8 +129,7 @@ function Members(props: { list: MemberList; mayManage: boolean; mayBudget: boole
         }}
       />
       <p className="panel-body text-sm text-muted">
-        Budgets reset {formatMoment(list.budgets_reset_at)}. Each bounds what all API keys of the member spend
-        together.
+        Budgets reset {formatMoment(list.budgets_reset_at)}. A budget covers all of a member's keys.
       </p>
     </Panel>
   )

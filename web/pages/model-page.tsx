@@ -55,7 +55,7 @@ const ModelView = ({ model }: { model: CatalogModel }) => (
     )}
     {model.deprecated_at && (
       <Note tone="warn">
-        {model.maker} has announced the end of this model: {formatDate(model.deprecated_at)}. Move to another
+        Deprecated: {model.maker} shuts this model down on {formatDate(model.deprecated_at)}. Move to another
         model before then.
       </Note>
     )}

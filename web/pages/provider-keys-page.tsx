@@ -41,7 +41,7 @@ export function ProviderKeysPage() {
       />
       {isDemo && (
         <Note tone="warn">
-          In demo mode, calls with your own key still go to the real provider, which bills you for them.
+          Demo mode doesn't apply to your own keys: these calls are real and billed by the provider.
         </Note>
       )}
       <QueryView query={query}>

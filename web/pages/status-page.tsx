@@ -26,8 +26,8 @@ export function StatusPage() {
       title="Status of the API"
       description={
         <>
-          What each surface promises. A surface is Stable only while the release gate has passed for its
-          present contract. See also the <Link to="/status/providers">status of providers</Link>. JSON:{' '}
+          Stability of each endpoint. One is Stable only while the release gate has passed for its present
+          contract. See also the <Link to="/status/providers">status of providers</Link>. JSON:{' '}
           <a href={`${BASE_PATH}/surfaces.json`}>surfaces.json</a>.
         </>
       }

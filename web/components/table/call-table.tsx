@@ -9,9 +9,9 @@ import { Badge, StateBadge } from '../text/values.tsx'
 import { DataTable, TwoLines } from './data-table.tsx'
 
 const USAGE_SOURCES: Record<string, string> = {
-  upstream: 'the provider',
-  counted: 'Switchyard, from the output',
-  estimated: 'Switchyard, partly estimated from the reasoning time',
+  upstream: 'provider',
+  counted: 'counted by Switchyard from the output',
+  estimated: 'estimated by Switchyard, in part from the reasoning time',
   none: 'nothing was delivered',
 } satisfies Record<CallDetail['usage_source'], string>
 

@@ -101,14 +101,14 @@ function SettledCall({ call }: { call: SettledTimeline }) {
                 call.prompt_log_until && `kept by the account until ${formatMoment(call.prompt_log_until)}`,
               'Requested model': call.requested_model,
               'Served model':
-                call.served_model === null ? 'not served' : <ModelLink id={call.served_model} />,
-              'Served by': call.served_offer === null ? 'not served' : <code>{call.served_offer}</code>,
+                call.served_model === null ? 'no provider' : <ModelLink id={call.served_model} />,
+              'Served by': call.served_offer === null ? 'no provider' : <code>{call.served_offer}</code>,
               'Chosen by auto':
                 call.auto_tier !== null &&
                 `tier ${call.auto_tier}, score ${call.auto_score}, profile ${call.auto_profile}`,
               Streamed: call.stream ? 'yes' : 'no',
               'Finish reason': call.finish_reason ?? '–',
-              'Own provider key': call.is_byok ? 'used: the provider bills the customer' : 'not used',
+              "Customer's own key": call.is_byok ? 'used: the provider bills the customer' : 'not used',
               'Duplicate of': call.duplicate_of !== null && (
                 <>
                   <code>{call.duplicate_of}</code>: not charged, since its Idempotency-Key was already charged
@@ -139,7 +139,7 @@ function SettledCall({ call }: { call: SettledTimeline }) {
                   </>
                 ),
               }),
-              'Tokens counted by': `${usageSource(call.usage_source)}${
+              'Token source': `${usageSource(call.usage_source)}${
                 call.usage_clamped ? '; the provider reported an impossible count' : ''
               }`,
               'Input / output rate': <RatePair prompt={call.prompt_rate} completion={call.completion_rate} />,

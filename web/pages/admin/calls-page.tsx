@@ -59,7 +59,7 @@ const OperatorCallTable = ({ calls }: { calls: readonly OperatorCall[] }) => (
     rows={calls}
     columns={{
       'Model and offer': (call) => (
-        <TwoLines second={<code className="wrap-anywhere">{call.served_offer ?? 'not served'}</code>}>
+        <TwoLines second={<code className="wrap-anywhere">{call.served_offer ?? 'no provider'}</code>}>
           <Link to="/admin/calls/$id" params={{ id: call.id }}>
             {call.requested_model}
             {call.served_model !== null && call.served_model !== call.requested_model && (

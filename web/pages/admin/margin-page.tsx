@@ -152,7 +152,7 @@ function Margin({ margin }: { margin: MarginView }) {
 function GroupName({ by, group }: { by: Group; group: string }) {
   if (by === 'day') return formatDay(group)
   // No provider served these calls.
-  if (group === '' || group === '-') return <span className="text-muted">not served</span>
+  if (group === '' || group === '-') return <span className="text-muted">no provider</span>
   return by === 'model' ? <ModelLink id={group} /> : <ProviderLink id={group} />
 }
 

@@ -184,10 +184,10 @@ function BreakerPanel() {
             State: ({ state }) => <StateBadge state={state} name={CIRCUIT_STATES[state]} />,
             Reason: ({ reason }) => reason,
             'Next retry': ({ state, until }) =>
-              state === 'half-open' ? 'with the next call' : formatMoment(until),
+              state === 'half-open' ? 'on next request' : formatMoment(until),
             Actions: ({ subject: id, state }) =>
               state === 'rate-limited' ? (
-                <span className="text-muted">automatic</span>
+                <span className="text-muted">auto-recovers</span>
               ) : (
                 <EnableButton subject={id} />
               ),

@@ -83,7 +83,7 @@ export const keyFields = (before: KeyValues, maxima?: RateMaxima): Record<keyof 
     label: 'Expiry date',
     initial: before.expires_at,
     type: 'date',
-    hint: 'The key works through this day. Leave empty for no expiry.',
+    hint: 'Valid through the end of this day. Leave empty for no expiry.',
   },
   ...rateLimitFields(before, maxima),
   allowed_models: { label: 'Allowed models', initial: before.allowed_models, exact: true },

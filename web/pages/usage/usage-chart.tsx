@@ -40,12 +40,12 @@ const CAPTIONS: Record<Measure, string> = {
   latency: 'Median time to first token',
 }
 
-/** Usage over time, stacked by model or key. Medians cannot be stacked: latency is that of all requests. */
+/** Usage over time, stacked by model or key. Latency is the median of all requests, in one series. */
 export function UsageChart({ view, measure }: { view: UsageSeriesView; measure: Measure }) {
   const { interval, time_zone: zone } = view
   const { series, buckets } = stackUsage(view, measure)
   const names = new Map(view.groups.map(({ group, name }) => [group, name || group]))
-  const nameOf = (group: string) => (group === OTHERS ? 'Others' : (names.get(group) ?? group))
+  const nameOf = (group: string) => (group === OTHERS ? 'Other' : (names.get(group) ?? group))
   const start = ({ at }: StackedBucket) => formatStart(at, interval, zone)
   const isStacked = measure !== 'latency'
   return (

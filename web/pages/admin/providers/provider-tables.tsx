@@ -154,7 +154,7 @@ export function EnableButton({ subject, about = subject }: { subject: string; ab
         </ConfirmDialog>
       )}
     >
-      Re-enable
+      Retry now
     </OperatorButton>
   )
 }
