@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
+import type { OperatorCall } from '../../src/core/api/calls.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
 import { NARROW, type WatchedPage } from './browser.ts'
 import { PROVIDER_SECRET, testConsole } from './console-stack.ts'
@@ -73,6 +74,15 @@ test(
   },
   TEST_TIMEOUT_MS,
 )
+
+test('calls are found by the address of their account', async () => {
+  const headers = { authorization: `Bearer ${adminKey}` }
+  const search = (account: string) => fetch(`${stack.url}/admin/api/calls?account=${account}`, { headers })
+  const { data } = (await (await search(sample.client.email)).json()) as { data: OperatorCall[] }
+  expect(data.map(({ id }) => id)).toContain(sample.callId)
+  expect(new Set(data.map(({ account_id: id }) => id))).toEqual(new Set([sample.accountId]))
+  expect((await search('none@example.test')).status).toBe(404)
+})
 
 test(
   'a learned version of the router is compared, installed and rolled back',

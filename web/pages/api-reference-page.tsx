@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'react'
 import { openapiQuery } from '../api/queries.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
+import { CodeSpans } from '../components/text/code-spans.tsx'
 import { Badge } from '../components/text/values.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { type Operation, operationsOf } from '../lib/openapi-view.ts'
@@ -72,7 +73,9 @@ function OperationRow({ operation }: { operation: Operation }) {
           <code className="wrap-anywhere">
             {method} {path}
           </code>
-          <span className="wrap-anywhere text-muted">{summary}</span>
+          <span className="wrap-anywhere text-muted">
+            <CodeSpans text={summary} />
+          </span>
           {status && <StatusBadge status={status} />}
           {deprecated && <Badge tone="warn">deprecated</Badge>}
         </span>

@@ -4,6 +4,7 @@ import { surfacesQuery } from '../api/queries.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../components/table/data-table.tsx'
+import { CodeSpans } from '../components/text/code-spans.tsx'
 import { Facts } from '../components/text/values.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { StatusBadge } from './reference/status-badge.tsx'
@@ -40,7 +41,7 @@ export function StatusPage() {
               rows={data}
               columns={{
                 Surface: ({ id, method, path, behaviour, schema }) => (
-                  <TwoLines second={behaviour}>
+                  <TwoLines second={<CodeSpans text={behaviour} />}>
                     {schema === null ? (
                       <code className="wrap-anywhere">{`${method} ${path}`}</code>
                     ) : (

@@ -16,6 +16,7 @@ import { reportSlots } from '../slots.ts'
 
 const CallQuery = Type.Object(
   {
+    /** An id or an email. */
     account: Type.Optional(Type.String()),
     key: Type.Optional(Type.String()),
     request: Type.Optional(Type.String()),
@@ -32,7 +33,7 @@ const SEARCHES_MAX = 4
 
 /** GET /calls: a search over settled calls of all accounts; GET /calls/:id/timeline: one call, also while it runs. */
 export const callRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { calls, promptLogs, queues, clock } = app.services
+  const { accountManagement, calls, promptLogs, queues, clock } = app.services
   const slots = reportSlots(SEARCHES_MAX, SEARCHES_MAX)
 
   app.get(
@@ -44,7 +45,10 @@ export const callRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { query } = request
       const range = timeRange(query, clock())
-      const filter = filterOf(query)
+      const { account } = query
+      const filter = filterOf(
+        account?.includes('@') ? { ...query, account: (await accountManagement.find(account)).id } : query,
+      )
       return slots.run(askingOperator(request).actor, () =>
         idPage(query, ({ after, limit }) => calls.search(filter, range, after, limit), operatorCall),
       )

@@ -16,7 +16,7 @@ const TITLES: Record<InvoiceDocument['kind'], string> = { invoice: 'Invoice', cr
 const METHODS: Record<InvoiceDocument['payment']['rail'], string> = {
   stripe: 'Card',
   paypal: 'PayPal',
-  development: 'Simulated payment',
+  development: 'Test payment',
 }
 
 /** Renders an invoice as one A4 page. A pure function of the stored invoice. */

@@ -112,7 +112,7 @@ const SPANS = CALL_SPANS.map((days) => ({
 
 const MORE = {
   request: { label: 'Request', placeholder: 'x-request-id' },
-  account: { label: 'Account', placeholder: 'acct_…' },
+  account: { label: 'Account', placeholder: 'email or acct_…' },
   key: { label: 'Key', placeholder: 'key_…' },
   model: { label: 'Model' },
   offer: { label: 'Offer' },

@@ -6,6 +6,7 @@ import { path, requestJson } from '../../../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../../../components/feedback/dialogs.tsx'
 import { QueryView } from '../../../components/feedback/messages.tsx'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
+import { CodeSpans } from '../../../components/text/code-spans.tsx'
 import { formatMoment } from '../../../lib/format.ts'
 import { OperatorButton } from '../operator-button.tsx'
 import { ActorName } from '../operators/audit-log.tsx'
@@ -22,7 +23,7 @@ export const AccountSurfaces = ({ account }: { account: Account }) => (
         rows={data}
         columns={{
           Surface: ({ method, path: address, behaviour }) => (
-            <TwoLines second={behaviour}>
+            <TwoLines second={<CodeSpans text={behaviour} />}>
               <code className="wrap-anywhere">{`${method} ${address}`}</code>
             </TwoLines>
           ),
