@@ -40,6 +40,7 @@ import { DAY_MS, HOUR_MS, isoDay } from '../../src/core/kernel/time.ts'
 import { CALL_PAYMENT_ACCOUNT } from '../../src/core/payments/x402.ts'
 import { createAccountDeletion } from '../../src/operations/account-deletion.ts'
 import { createCallPaymentStore } from '../../src/payments/x402/call-payment-store.ts'
+import { readAutoChoices } from '../../src/routing/learning/auto-choices.ts'
 import {
   failedSettlementOf,
   openTestAccount,
@@ -172,6 +173,7 @@ async function runEverything(): Promise<void> {
   ).toHaveLength(1)
   const statistics = createModelStatsStore({ postgres, clock: Date.now, logger: pino({ level: 'silent' }) })
   await expect.poll(() => statistics.stats()).not.toBeNull()
+  await readAutoChoices(postgres)
   const hours = createProviderHours(postgres)
   await hours.nextHour(now)
   await hours.roll(Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS)

@@ -261,8 +261,9 @@ export async function startCluster() {
       const from = nodes.find(({ port }) => port === fromPort)!
       const to = nodes.find(({ port }) => port !== fromPort)!
       const slot = Number(await from.client.cluster('KEYSLOT', key))
-      await to.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id)
-      await from.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id)
+      // Refused while a node has not learned of a fail-over.
+      await eventually(() => to.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id))
+      await eventually(() => from.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id))
       for (;;) {
         const keys = (await from.client.cluster('GETKEYSINSLOT', slot, 20)) as string[]
         if (keys.length === 0) break

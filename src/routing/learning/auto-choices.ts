@@ -17,8 +17,11 @@ export async function readAutoChoices(postgres: Postgres): Promise<AutoChoice[]>
   const rows = await postgres.$queryRaw<
     Array<{ model: string; kind: string; calls: number; spend: Prisma.Decimal }>
   >`
+    WITH latest AS (
+      SELECT served_model_id, auto_kind, charge_pico FROM call_records ORDER BY id DESC LIMIT ${LATEST_CALLS}
+    )
     SELECT served_model_id AS model, auto_kind AS kind, count(*)::integer AS calls, sum(charge_pico) AS spend
-    FROM (SELECT served_model_id, auto_kind, charge_pico FROM call_records ORDER BY id DESC LIMIT ${LATEST_CALLS}) AS latest
+    FROM latest
     WHERE auto_kind IS NOT NULL AND served_model_id IS NOT NULL
     GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2`
   return rows.map(({ spend, ...row }) => ({ ...row, spendPico: BigInt(spend.toFixed()) }))
