@@ -54,7 +54,7 @@ export const learn = (
     if (learned === null)
       return {
         data: { version: null },
-        text: 'There are no outcomes of known models yet, so there is nothing to learn.',
+        text: 'There are no outcomes of known models yet, or too few, so there is nothing to learn.',
       }
     const version = await versions.add(learned, commandOperator().actor)
     const text = `${reportLines(learned.report)}\n\nStored as version ${version}. To use it: npm run router -- install ${version}`
