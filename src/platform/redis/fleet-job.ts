@@ -69,7 +69,9 @@ function runRepeatedly(
   const look = async () => {
     if (!(await isDue())) return
     await exclusively(async (lost) => {
-      if (await isDue()) await run(AbortSignal.any([stopping.signal, lost]))
+      const over = AbortSignal.any([stopping.signal, lost])
+      // A run that began after its end would wait for it forever.
+      if ((await isDue()) && !over.aborted) await run(over)
     })
   }
   const stopPolling = pollEvery(everyMs, look, onFailure, { firstAfterMs })
