@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
+import { DAY_MS } from '../../core/kernel/time.ts'
 import { type Check, findings, ok, REQUEST_WITHIN_MS, reasonOf, warning, wrong } from './check.ts'
 
-const DAY_MS = 86_400_000
 const RENEW_WITHIN_DAYS = 14
 /** Networks at least as large as these hold clients, not only proxies. */
 const PREFIX_MIN = { 4: 8, 6: 16 } as const

@@ -83,7 +83,7 @@ function choicesView(choices: readonly AutoChoice[], catalog: CatalogSnapshot): 
       share: choice.calls / callsOf.get(choice.kind)!,
       spend_usd: formatUsd(spendPico),
       quality,
-      // The slope of the expected quality is largest where it is one half.
+      // The error of the log-odds times the slope of the logistic there.
       standard_error: quality === null ? null : quality * (1 - quality) * ability!.standardError,
       basis: ability?.basis ?? null,
     }

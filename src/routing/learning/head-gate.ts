@@ -1,3 +1,4 @@
+import { seededRandom } from '../../core/kernel/seeded-random.ts'
 import { fitHead, headSum, mean, type PairLabel } from './bayesian-head.ts'
 
 /** Fewer pairs show too little of a head. */
@@ -33,7 +34,7 @@ export function headGate(labels: readonly PairLabel[]): GateResult {
   }
   const shipped = labels.map((label) => label.shipped)
   const gains = labels.map(({ weak, strong }) => strong - weak)
-  const random = randomNumbers(SEED)
+  const random = seededRandom(SEED)
   const differences: number[] = []
   for (let round = 0; round < RESAMPLES; round++) {
     const sample = Uint32Array.from({ length: pairs }, () => Math.floor(random() * pairs))
@@ -62,15 +63,4 @@ export function gainedArea(
     gained += gains[row]!
   }
   return area / order.length ** 2
-}
-
-/** Mulberry32: numbers from 0 to 1, the same for a seed. */
-export function randomNumbers(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

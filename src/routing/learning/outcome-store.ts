@@ -24,13 +24,7 @@ export interface OutcomePair extends AnsweredCall {
 }
 
 /** What `learn` reads of an outcome. */
-export interface KnownOutcome {
-  accountId: string
-  kind: TaskKind
-  score: number
-  modelId: string
-  outcome: number
-  costPico: bigint
+export interface KnownOutcome extends Omit<AnsweredCall, 'callId'> {
   /** Null: feedback. */
   pair: Pick<OutcomePair, 'vector' | 'otherModelId' | 'otherOutcome' | 'otherCostPico'> | null
 }

@@ -7,8 +7,9 @@ import type { TaskKind } from '../../../src/core/auto/quality-figure.ts'
 import { chatNeeds } from '../../../src/core/calls/kinds/chat.ts'
 import type { CatalogSnapshot, Model } from '../../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot.ts'
+import { seededRandom } from '../../../src/core/kernel/seeded-random.ts'
 import { mean } from '../../../src/routing/learning/bayesian-head.ts'
-import { gainedArea, randomNumbers } from '../../../src/routing/learning/head-gate.ts'
+import { gainedArea } from '../../../src/routing/learning/head-gate.ts'
 import { type LearnedVersion, learnVersion } from '../../../src/routing/learning/learn-version.ts'
 import type { KnownOutcome } from '../../../src/routing/learning/outcome-store.ts'
 import { outcomeVector } from '../../../src/routing/learning/outcome-vector.ts'
@@ -125,11 +126,11 @@ function rankingOf(catalog: CatalogSnapshot, prompts: readonly Prompt[], truth =
   return gainedArea(scores, gains, [...prompts.keys()]) / total
 }
 
-const TEST = promptsOf(400, randomNumbers(1))
+const TEST = promptsOf(400, seededRandom(1))
 
 test('without outcomes there is no version, and fewer than 300 pairs leave the ranking as it is', () => {
   expect(learn([])).toBeNull()
-  const random = randomNumbers(2)
+  const random = seededRandom(2)
   const few = learn(pairsOf(promptsOf(299, random), random))!
   expect(few.report.gate).toEqual({ pairs: 299, difference: null, deviation: null, passes: false, share: 0 })
   expect(few.content.auto_head).toBeUndefined()
@@ -144,7 +145,7 @@ test.each([
     const before = worthOf(BASE, TEST)
     const shippedRanking = rankingOf(BASE, TEST)
     for (let draw = 0; draw < draws; draw++) {
-      const random = randomNumbers(100 * labels + draw)
+      const random = seededRandom(100 * labels + draw)
       const version = learn(pairsOf(promptsOf(labels, random), random))!
       const catalog = catalogOf(version)
       expect(worthOf(catalog, TEST)).toBeGreaterThan(before + gain)
@@ -165,7 +166,7 @@ test('where the built-in difficulty is right already, a draw through the gate co
   const shipped = rankingOf(BASE, TEST, built)
   const lost: number[] = []
   for (let draw = 0; draw < 4; draw++) {
-    const random = randomNumbers(9_012 + draw)
+    const random = seededRandom(9_012 + draw)
     const version = learn(pairsOf(promptsOf(300, random), random, built))!
     lost.push(shipped - rankingOf(catalogOf(version), TEST, built))
   }
