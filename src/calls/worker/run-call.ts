@@ -5,7 +5,7 @@ import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
 import { type CallOutcome, failedCall, lastFrameOf } from '../../core/calls/call-outcome.ts'
 import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
-import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
+import { type CallContent, messagesOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
@@ -206,10 +206,15 @@ class CallRun {
   #offerShadow(outcome: CallOutcome, record: SettlementRecord): void {
     const envelope = this.#envelope
     const content = this.#body
-    if (!envelope.isShadowed || outcome.status !== 'completed' || content?.kind !== 'chat') return
+    if (!envelope.isShadowed || outcome.status !== 'completed' || content === null) return
     const { message, finishReason } = outcome
     if (finishReason !== 'stop' || message.content === null) return
-    this.#deps.shadows?.offer({ envelope, content, completion: message.content, record })
+    this.#deps.shadows?.offer({
+      envelope,
+      messages: messagesOf(content),
+      completion: message.content,
+      record,
+    })
   }
 
   /**

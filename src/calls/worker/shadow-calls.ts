@@ -25,7 +25,7 @@ import type { ShadowSpend } from './shadow-spend.ts'
 /** A completed call of `auto` that is to have a shadow. */
 export interface ShadowedCall {
   envelope: CallEnvelope
-  content: ChatContent
+  messages: readonly ChatMessage[]
   completion: string
   record: SettlementRecord
 }
@@ -106,14 +106,12 @@ export function createShadowCalls(deps: ShadowDependencies) {
 type RunDependencies = ShadowDependencies & { signal: AbortSignal; spent: (pico: bigint) => void }
 
 async function runShadow(call: ShadowedCall, deps: RunDependencies): Promise<ShadowResult> {
-  const { envelope, completion, record } = call
+  const { envelope, messages, completion, record } = call
   const { auto } = envelope
-  if (!auto?.kind || !record.served || !isComparable(call.content.messages, completion))
-    return 'not-comparable'
-  const content: ChatContent = { ...call.content, routingProfile: auto.profile }
-  const { messages } = content
+  if (!auto?.kind || !record.served || !isComparable(messages, completion)) return 'not-comparable'
   const { modelId } = record.served
-  const models = shadowModels(content, modelId, deps.catalog(), deps.random)
+  const prompt = { ...plainChat(messages), routingProfile: auto.profile }
+  const models = shadowModels(prompt, modelId, deps.catalog(), deps.random)
   if (!models || (models.judge === null && checkedAnswer(auto.kind, completion) === null))
     return 'not-comparable'
   const other = await ask(models.other, messages, ANSWER_TOKENS_MAX, deps)
@@ -160,6 +158,12 @@ async function judged(
   return { first: (one.first + other.second) / 2, second: (one.second + other.first) / 2 }
 }
 
+const plainChat = (messages: readonly ChatMessage[]): ChatContent => ({
+  kind: 'chat',
+  messages: [...messages],
+  parameters: {},
+})
+
 interface Asked {
   completion: string
   /** What a client would be charged, so that it compares with the call's charge. */
@@ -173,7 +177,7 @@ async function ask(
   completionLimit: number,
   { chain, catalog, spend, signal, spent, clock, random }: RunDependencies,
 ): Promise<Asked | ShadowResult> {
-  const content: ChatContent = { kind: 'chat', messages: [...messages], parameters: {} }
+  const content = plainChat(messages)
   const snapshot = catalog()
   const { candidates, worstCase } = planRoute(
     { models: [model.id], completionLimit, preferences: parsePreferences({}) },

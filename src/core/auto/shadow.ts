@@ -1,6 +1,6 @@
 import { type ChatContent, type ChatMessage, textLength } from '../calls/chat-request.ts'
-import type { CallRequest } from '../calls/kinds/call-kinds.ts'
-import { chatNeeds, modalitiesOf } from '../calls/kinds/chat.ts'
+import { type CallRequest, kindOf } from '../calls/kinds/call-kinds.ts'
+import { chatNeeds } from '../calls/kinds/chat.ts'
 import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
 import type { AllowList } from '../routing/allow-list.ts'
 import type { ByokKey } from '../routing/byok.ts'
@@ -24,15 +24,7 @@ export function mayBeShadowed(
   const { only, ignore, order, zdr, dataCollection } = preferences
   const isFree = only === undefined && ignore.length === 0 && order.length === 0
   const isPublic = !zdr && dataCollection === 'allow' && byokKeys.length === 0 && allowList === undefined
-  return isFree && isPublic && content.kind === 'chat' && isPlainText(content)
-}
-
-function isPlainText(content: ChatContent): boolean {
-  const { tools, response_format, logprobs } = content.parameters
-  const hasCalls = content.messages.some(
-    ({ role, tool_calls }) => role === 'tool' || tool_calls !== undefined,
-  )
-  return !tools && !response_format && !logprobs && !hasCalls && modalitiesOf(content).length === 1
+  return isFree && isPublic && kindOf(content).isPlainText?.(content) === true
 }
 
 /** Longer prompts and completions are not compared: both are sent to the judge twice. */

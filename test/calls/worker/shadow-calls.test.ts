@@ -3,23 +3,11 @@ import { Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { createShadowCalls, type ShadowedCall } from '../../../src/calls/worker/shadow-calls.ts'
 import { createShadowSpend } from '../../../src/calls/worker/shadow-spend.ts'
-import { TIERS } from '../../../src/core/auto/tiers.ts'
-import { builtCatalog } from '../../helpers/built-catalog.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { testRedis } from '../../helpers/resources.ts'
-import { catalogDocument } from '../../helpers/test-catalog.ts'
+import { tieredCatalog } from '../../helpers/tiered-catalog.ts'
 
-const catalog = builtCatalog([
-  catalogDocument(
-    Object.fromEntries(
-      TIERS.map((tier, at) => [
-        `maker${at}/${tier}`,
-        { vendor: `maker${at}`, auto_tier: tier, offers: [{ at: 'alpha', model: 'words-12' }] },
-      ]),
-    ),
-    'http://127.0.0.1:1',
-  ),
-])
+const catalog = tieredCatalog()
 
 const call = {
   envelope: {
@@ -27,7 +15,7 @@ const call = {
     accountId: 'a',
     auto: { score: 0.2, tier: 'light', profile: 'auto', kind: 'chat' },
   },
-  content: { kind: 'chat', messages: [{ role: 'user', content: 'hello' }], parameters: {} },
+  messages: [{ role: 'user', content: 'hello' }],
   completion: 'Hello.',
   record: { served: { modelId: catalog.autoLadder[0]!.id }, chargePico: '1' },
 } as unknown as ShadowedCall

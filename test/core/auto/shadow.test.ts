@@ -9,20 +9,9 @@ import {
 } from '../../../src/core/auto/shadow.ts'
 import { TIERS } from '../../../src/core/auto/tiers.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
-import { builtCatalog } from '../../helpers/built-catalog.ts'
-import { catalogDocument } from '../../helpers/test-catalog.ts'
+import { tieredCatalog } from '../../helpers/tiered-catalog.ts'
 
-const catalog = builtCatalog([
-  catalogDocument(
-    Object.fromEntries(
-      TIERS.map((tier, at) => [
-        `maker${at}/${tier}`,
-        { vendor: `maker${at}`, auto_tier: tier, offers: [{ at: 'alpha', model: 'words-12' }] },
-      ]),
-    ),
-    'http://127.0.0.1:1',
-  ),
-])
+const catalog = tieredCatalog()
 
 const request = (more: Record<string, unknown> = {}) =>
   parseChatRequest({ messages: [{ role: 'user', content: 'hello' }], ...more })

@@ -34,6 +34,8 @@ export interface CallKind<Content> {
   needs(content: Content): CallNeeds
   /** The texts whose tokens the gateway counts if the provider reports none, each separately. */
   texts(content: Content): string[]
+  /** Whether prompt and completion are text alone, so that completions of two models can be compared. Absent: never. */
+  isPlainText?(content: Content): boolean
   /** The content without what writes to the provider's prompt cache: for candidates where that has no price. */
   withoutCaching?(content: Content): Content
   /** The units to charge if the provider reports none, within those of the hold. By default all of them. */
