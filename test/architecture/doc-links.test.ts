@@ -7,7 +7,7 @@ const ROOT = resolve(import.meta.dirname, '../..')
 const pagesOf = (folder: string) => readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`)
 const FOLDERS = ['docs', 'docs/decisions', '.github']
 const PAGES = [
-  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'CODE_OF_CONDUCT.md'],
+  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md'],
   ...FOLDERS.flatMap(pagesOf).filter((page) => page.endsWith('.md')),
 ]
 
