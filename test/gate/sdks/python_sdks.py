@@ -84,6 +84,12 @@ ADD = {
 }
 
 
+def rows_of(plain, stream, tools, structured, images, abort):
+    """Every row of a library; a retry is a plain call to a model that fails at first."""
+    rows = {"plain": plain, "stream": stream, "tools": tools, "structured": structured}
+    return {**rows, "images": images, "abort": abort, "retry": plain}
+
+
 def chat_rows(create, parse):
     """The rows of a library with the calls of the official one."""
 
@@ -123,15 +129,7 @@ def chat_rows(create, parse):
     async def structured(model):
         Person.model_validate(await parse(asked(model)))
 
-    return {
-        "plain": plain,
-        "stream": stream,
-        "tools": tools,
-        "structured": structured,
-        "images": images,
-        "abort": abort,
-        "retry": plain,
-    }
+    return rows_of(plain, stream, tools, structured, images, abort)
 
 
 def official():
@@ -223,15 +221,7 @@ def langchain():
 
         await cancelled(start)
 
-    return {
-        "plain": plain,
-        "stream": stream,
-        "tools": tools,
-        "structured": structured,
-        "images": images,
-        "abort": abort,
-        "retry": plain,
-    }
+    return rows_of(plain, stream, tools, structured, images, abort)
 
 
 def llama_index():
@@ -283,15 +273,7 @@ def llama_index():
     async def abort(model):
         await cancelled(lambda: llm(model).astream_chat(hello()))
 
-    return {
-        "plain": plain,
-        "stream": stream,
-        "tools": tools,
-        "structured": structured,
-        "images": images,
-        "abort": abort,
-        "retry": plain,
-    }
+    return rows_of(plain, stream, tools, structured, images, abort)
 
 
 def pydantic_ai():
@@ -334,15 +316,7 @@ def pydantic_ai():
 
         await cancelled(start)
 
-    return {
-        "plain": plain,
-        "stream": stream,
-        "tools": tools,
-        "structured": structured,
-        "images": images,
-        "abort": abort,
-        "retry": plain,
-    }
+    return rows_of(plain, stream, tools, structured, images, abort)
 
 
 def openai_agents():
@@ -390,15 +364,7 @@ def openai_agents():
 
         await cancelled(start)
 
-    return {
-        "plain": plain,
-        "stream": stream,
-        "tools": tools,
-        "structured": structured,
-        "images": images,
-        "abort": abort,
-        "retry": plain,
-    }
+    return rows_of(plain, stream, tools, structured, images, abort)
 
 
 SDKS = {
