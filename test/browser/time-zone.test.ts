@@ -45,6 +45,9 @@ test(
       .getByRole('cell', { name: shownIn('Pacific/Kiritimati', receivedAt) })
       .first()
       .waitFor()
+    // All filters are one line of small controls.
+    for (const toolbar of await page.locator('.toolbar').all())
+      expect((await toolbar.boundingBox())?.height).toBe(32)
 
     await page.getByLabel('Time zone').selectOption('Pacific/Honolulu')
     await page.getByText('Times: Pacific/Honolulu (GMT-10)').waitFor()

@@ -20,7 +20,7 @@ import { KeyState, PromptsLogged } from './keys/key-table.tsx'
 import { LogPromptsDialog, StopLoggingDialog } from './keys/prompt-logging-dialog.tsx'
 import { UsageBreakdown } from './usage/usage-breakdown.tsx'
 import { UsageChart } from './usage/usage-chart.tsx'
-import { UsageToolbar } from './usage/usage-toolbar.tsx'
+import { MeasureSwitch, UsageToolbar } from './usage/usage-toolbar.tsx'
 
 /** One key: what it may do and did, and every change of it. */
 export function KeyPage() {
@@ -122,21 +122,17 @@ function KeyUsage({ keyId }: { keyId: string }) {
     ...usageSeriesQuery({ ...period, key_id: keyId }),
     placeholderData: (before) => before,
   })
+  const set = (changed: Partial<typeof search>) =>
+    void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false })
   return (
     <>
       <h2>Usage</h2>
-      <UsageToolbar
-        ofOneKey
-        choice={choice}
-        onChange={(changed) =>
-          void navigate({
-            search: (before) => ({ ...before, ...changed }),
-            replace: true,
-            resetScroll: false,
-          })
-        }
-      />
-      <Panel title={`By ${choice.interval}, ${zoneOffset(choice.zone, now)}`} padded>
+      <UsageToolbar ofOneKey choice={choice} onChange={set} />
+      <Panel
+        title={`By ${choice.interval}, ${zoneOffset(choice.zone, now)}`}
+        actions={<MeasureSwitch measure={choice.measure} onChange={set} />}
+        padded
+      >
         <QueryView query={usage} loading={<span className="skeleton h-56" />}>
           {(view) => <UsageChart view={view} measure={choice.measure} />}
         </QueryView>

@@ -13,7 +13,7 @@ import { readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
 import { RequestLog } from './usage/request-log.tsx'
 import { GROUP_NAMES, UsageBreakdown } from './usage/usage-breakdown.tsx'
 import { UsageChart } from './usage/usage-chart.tsx'
-import { UsageToolbar } from './usage/usage-toolbar.tsx'
+import { MeasureSwitch, UsageToolbar } from './usage/usage-toolbar.tsx'
 
 /** Usage and cost over time, by model, key or member, and request by request. */
 export function UsagePage() {
@@ -57,7 +57,11 @@ export function UsagePage() {
           />
         )}
       </QueryView>
-      <Panel title={`By ${choice.interval}`} padded>
+      <Panel
+        title={`By ${choice.interval}`}
+        actions={<MeasureSwitch measure={choice.measure} onChange={set} />}
+        padded
+      >
         <QueryView query={usage} loading={<span className="skeleton h-56" />}>
           {(view) => <UsageChart view={view} measure={choice.measure} />}
         </QueryView>

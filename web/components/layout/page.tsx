@@ -80,7 +80,7 @@ export function Panel(props: { title: string; actions?: ReactNode; children: Rea
   const id = useId()
   return (
     <section className="panel" aria-labelledby={id}>
-      <div className="spread px-inset pt-4">
+      <div className="panel-head spread px-inset pt-4">
         <h2 id={id}>{title}</h2>
         {actions}
       </div>

@@ -33,7 +33,8 @@ export function AccountsPage() {
         }
       />
       <SearchForm
-        label="Search by email address, name or ID"
+        label="Account"
+        placeholder="Email address, name or ID"
         initial={search}
         onSearch={(text) => void navigate({ search: text === '' ? {} : { search: text } })}
       />

@@ -17,7 +17,8 @@ export function ActionsPage() {
         description="Admin activity. Actions are logged before they run; failures are logged too."
       />
       <SearchForm
-        label="Target ID (account, key, offer …)"
+        label="Target ID"
+        placeholder="Account, key, offer …"
         initial={target}
         onSearch={(text) => void navigate({ search: text === '' ? {} : { target: text } })}
       />

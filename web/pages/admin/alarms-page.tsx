@@ -32,14 +32,16 @@ export function AlarmsPage() {
           </Link>
         }
       />
-      <ChoiceField
-        label="Show"
-        value={which}
-        options={WHICH}
-        onChange={(value) =>
-          void navigate({ search: value === 'all' ? { state: 'all' } : {}, replace: true })
-        }
-      />
+      <div className="toolbar">
+        <ChoiceField
+          label="Show"
+          value={which}
+          options={WHICH}
+          onChange={(value) =>
+            void navigate({ search: value === 'all' ? { state: 'all' } : {}, replace: true })
+          }
+        />
+      </div>
       <ListPanel
         title={which === 'open' ? 'Open alarms' : 'All alarms'}
         query={alarmsQuery(which)}

@@ -51,9 +51,9 @@ export function MarginPage() {
         actions={<AddModel />}
       />
       <SearchForm
-        label="Open a model to see or change its offers and prices"
+        label="Model"
         button="Open"
-        placeholder="vendor/model"
+        placeholder="vendor/model, to see or change its offers and prices"
         suggestions={feed?.data.map(({ id }) => ({ value: id })) ?? []}
         onSearch={(id) => id !== '' && void navigate({ to: '/admin/models/$', params: { _splat: id } })}
       />

@@ -30,12 +30,14 @@ export function ProvidersPage() {
           </Link>
         }
       />
-      <ChoiceField
-        label="Show"
-        value={all ? 'all' : 'ours'}
-        options={WHICH}
-        onChange={(value) => void navigate({ search: value === 'all' ? { all: '1' } : {}, replace: true })}
-      />
+      <div className="toolbar">
+        <ChoiceField
+          label="Show"
+          value={all ? 'all' : 'ours'}
+          options={WHICH}
+          onChange={(value) => void navigate({ search: value === 'all' ? { all: '1' } : {}, replace: true })}
+        />
+      </div>
       <DisabledProviders />
       <Panel title={all ? 'All providers' : 'Configured providers'}>
         <QueryView query={useProviders()}>

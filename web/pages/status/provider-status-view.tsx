@@ -27,12 +27,14 @@ export function ProviderStatusView({ status }: { status: ProviderStatusList }) {
   const { name: length = '' } = PERIODS.find(({ value }) => value === period) ?? {}
   return (
     <>
-      <ChoiceField
-        label="Period"
-        value={period}
-        options={PERIODS}
-        onChange={(value) => setPeriod(value as PeriodName)}
-      />
+      <div className="toolbar">
+        <ChoiceField
+          label="Period"
+          value={period}
+          options={PERIODS}
+          onChange={(value) => setPeriod(value as PeriodName)}
+        />
+      </div>
       <Panel title="Providers">
         <DataTable
           caption={`Providers, with their uptime over ${length}`}

@@ -1,7 +1,7 @@
 import { ChoiceField, SelectField, TextField } from '../../components/form/fields.tsx'
 import { zoneOptions } from '../../components/form/time-zone-field.tsx'
 import { BROWSER_ZONE, chooseZone } from '../../lib/time-zone.ts'
-import { MEASURES, type UsageChoice, type UsageSearch } from '../../lib/usage-view.ts'
+import { MEASURES, type Measure, type UsageChoice, type UsageSearch } from '../../lib/usage-view.ts'
 
 const PERIODS = [
   { value: '1', name: 'Today' },
@@ -20,7 +20,7 @@ const GROUPS = [
   { value: 'member', name: 'Member' },
 ]
 
-/** Chooses the period, the interval, the grouping, the time zone and the measure of the usage page. */
+/** Chooses the period, the interval, the grouping and the time zone of usage. */
 export function UsageToolbar(props: {
   choice: UsageChoice
   onChange: (changed: UsageSearch) => void
@@ -31,59 +31,61 @@ export function UsageToolbar(props: {
 }) {
   const { choice, onChange, ofOneKey = false, hasMembers = false } = props
   return (
-    <div className="stack gap-3">
-      <div className="toolbar">
+    <div className="toolbar">
+      <SelectField
+        label="Period"
+        value={choice.period}
+        options={PERIODS}
+        onChange={(days) =>
+          onChange(
+            days === 'custom'
+              ? { days, from: choice.first, to: choice.last, interval: undefined }
+              : {
+                  days: days === '30' ? undefined : days,
+                  from: undefined,
+                  to: undefined,
+                  interval: undefined,
+                },
+          )
+        }
+      />
+      {choice.period === 'custom' && <CustomPeriod choice={choice} onChange={onChange} />}
+      <SelectField
+        label="Interval"
+        value={choice.interval}
+        options={choice.intervals.map((value) => ({ value, name: INTERVALS[value] }))}
+        onChange={(interval) => onChange({ interval })}
+      />
+      {!ofOneKey && (
         <SelectField
-          label="Period"
-          value={choice.period}
-          options={PERIODS}
-          onChange={(days) =>
-            onChange(
-              days === 'custom'
-                ? { days, from: choice.first, to: choice.last, interval: undefined }
-                : {
-                    days: days === '30' ? undefined : days,
-                    from: undefined,
-                    to: undefined,
-                    interval: undefined,
-                  },
-            )
-          }
+          label="Group by"
+          value={choice.group}
+          options={GROUPS.filter(({ value }) => hasMembers || value !== 'member')}
+          onChange={(group) => onChange({ group: group === 'model' ? undefined : group })}
         />
-        {choice.period === 'custom' && <CustomPeriod choice={choice} onChange={onChange} />}
-        <SelectField
-          label="Interval"
-          value={choice.interval}
-          options={choice.intervals.map((value) => ({ value, name: INTERVALS[value] }))}
-          onChange={(interval) => onChange({ interval })}
-        />
-        {!ofOneKey && (
-          <SelectField
-            label="Group by"
-            value={choice.group}
-            options={GROUPS.filter(({ value }) => hasMembers || value !== 'member')}
-            onChange={(group) => onChange({ group: group === 'model' ? undefined : group })}
-          />
-        )}
-        <SelectField
-          label="Time zone"
-          value={choice.zone}
-          options={zoneOptions([BROWSER_ZONE, 'UTC', choice.zone])}
-          onChange={(zone) => {
-            chooseZone(zone === BROWSER_ZONE ? null : zone)
-            onChange({ zone })
-          }}
-        />
-      </div>
-      <ChoiceField
-        label="Chart"
-        value={choice.measure}
-        options={MEASURES.map((value) => ({ value, name: MEASURE_NAMES[value] }))}
-        onChange={(measure) => onChange({ measure: measure === 'cost' ? undefined : measure })}
+      )}
+      <SelectField
+        label="Time zone"
+        value={choice.zone}
+        options={zoneOptions([BROWSER_ZONE, 'UTC', choice.zone])}
+        onChange={(zone) => {
+          chooseZone(zone === BROWSER_ZONE ? null : zone)
+          onChange({ zone })
+        }}
       />
     </div>
   )
 }
+
+/** Chooses what the chart of usage shows; it stands in the head of the chart's panel. */
+export const MeasureSwitch = (props: { measure: Measure; onChange: (changed: UsageSearch) => void }) => (
+  <ChoiceField
+    label="Chart"
+    value={props.measure}
+    options={MEASURES.map((value) => ({ value, name: MEASURE_NAMES[value] }))}
+    onChange={(measure) => props.onChange({ measure: measure === 'cost' ? undefined : measure })}
+  />
+)
 
 const CustomPeriod = ({
   choice,

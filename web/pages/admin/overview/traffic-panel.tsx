@@ -21,8 +21,11 @@ const SPANS = [
 export function TrafficPanel() {
   const [minutes, setMinutes] = useState('10')
   return (
-    <Panel title="Traffic" padded>
-      <ChoiceField label="Period" value={minutes} options={SPANS} onChange={setMinutes} />
+    <Panel
+      title="Traffic"
+      actions={<ChoiceField label="Period" value={minutes} options={SPANS} onChange={setMinutes} />}
+      padded
+    >
       <QueryView query={useQuery(trafficQuery(Number(minutes)))} loading={<span className="skeleton h-56" />}>
         {(traffic) => <Traffic traffic={traffic} />}
       </QueryView>
