@@ -1,13 +1,14 @@
 import type { TimeRange } from '../../core/billing/usage-query.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { ACCOUNT_USAGE, accountUsageValues } from '../reports/account-usage.ts'
+import { CANONICAL_MODEL } from '../reports/usage-series-store.ts'
 import { type ListedMovement, listedMovements, MOVEMENT_COLUMNS } from './ledger-list-store.ts'
 
 /** The charges of one model's calls on one day (UTC, by admission). */
 export interface ModelDay {
   /** Days since 1970. */
   day: number
-  /** As named in the calls. */
+  /** Without alias and suffix, as the Usage page names it. */
   model: string
   calls: number
   /** Negative. */
@@ -26,11 +27,11 @@ export interface Statement {
 
 const CHARGES = `
 WITH ${ACCOUNT_USAGE}
-SELECT (at_ms / 86400000)::text AS "day", requested_model AS "model", sum(charged_calls)::text AS "calls",
+SELECT (at_ms / 86400000)::text AS "day", ${CANONICAL_MODEL} AS "model", sum(charged_calls)::text AS "calls",
   (-sum(charge_pico))::text AS "amount"
 FROM usage WHERE charged_calls > 0
-GROUP BY at_ms / 86400000, requested_model
-ORDER BY at_ms / 86400000, requested_model LIMIT $8`
+GROUP BY at_ms / 86400000, ${CANONICAL_MODEL}
+ORDER BY at_ms / 86400000, ${CANONICAL_MODEL} LIMIT $8`
 
 /** Charges of archived calls are listed by their days, so what carries them forward is not. */
 const MOVEMENTS = `

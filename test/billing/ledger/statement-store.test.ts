@@ -22,8 +22,8 @@ beforeAll(async () => {
   await createSettlementStore(ledger.postgres).settle([
     call(accountId, 'b', JANUARY),
     call(accountId, 'a', JANUARY + DAY_MS - 1),
-    call(accountId, 'a', JANUARY + DAY_MS),
-    call(accountId, 'a', JANUARY + DAY_MS + 5),
+    call(accountId, 'openai/a', JANUARY + DAY_MS),
+    call(accountId, 'a:nitro', JANUARY + DAY_MS + 5),
     call(accountId, 'a', FEBRUARY - 1),
     call(accountId, 'a', FEBRUARY),
     call(other, 'a', JANUARY),
@@ -36,7 +36,7 @@ const read = (fromMs: number, toMs: number, linesMax = 100) =>
 const changeOf = ({ charges, movements }: Statement) =>
   [...charges, ...movements].reduce((sum, { amountPico }) => sum + amountPico, 0n)
 
-test('calls of a month are summed by day and model', async () => {
+test('calls of a month are summed by day and model, whatever alias and suffix they named it with', async () => {
   const january = await read(JANUARY, FEBRUARY)
   expect(january?.charges).toEqual([
     { day: JANUARY / DAY_MS, model: 'a', calls: 1, amountPico: -50n },
