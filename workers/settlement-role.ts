@@ -76,7 +76,7 @@ export async function startSettlementRole(
       }),
       about: shardSubject(shard, redis),
       store: money.settlements,
-      ...{ holds: money.holds, logger, metrics },
+      ...{ holds: money.holds, logger, metrics, report },
       elected: (settle) =>
         runOnFewProcesses({
           ...{ redis, shard, name: 'settlement', processes: Math.ceil(SETTLERS / redis.shards) },

@@ -4,6 +4,7 @@ import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
 import type { SettlementStore } from '../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../src/core/calls/call-job.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
+import type { ProcessReport } from '../src/platform/observability/process-report.ts'
 import { inSpan, queueAttributes, tracesAreOn } from '../src/platform/observability/tracing.ts'
 import { slownessOf } from '../src/platform/postgres/postgres.ts'
 import type { ClaimedJob, ClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
@@ -15,6 +16,8 @@ export interface SettlementWorkerOptions {
   holds: HoldStore
   logger: Logger
   metrics: BillingMetrics
+  /** Counts settled calls for the operators' overview. */
+  report: Pick<ProcessReport, 'finished'>
   /** Maximum calls settled in one transaction. */
   settlementBatchMax: number
   jobLockMs: number
@@ -61,6 +64,7 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
     )
     await Promise.all(superseded.map((call) => options.holds.forgetAllowances(call)))
     options.metrics.settledCalls.inc(records.length - quarantined.length)
+    options.report.finished('settled', records.length - quarantined.length)
     options.metrics.quarantinedCalls.inc(quarantined.length)
     options.metrics.creditedCalls.inc(credited.length)
     for (const { callId, accountId, creditPico } of credited)

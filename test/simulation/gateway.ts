@@ -403,6 +403,7 @@ export class Gateway {
         holds,
         logger: LOGGER,
         metrics: METRICS,
+        report: { finished: () => undefined },
         settlementBatchMax: 50,
         jobLockMs: LOCK_MS,
       })

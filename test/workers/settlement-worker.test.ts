@@ -85,6 +85,7 @@ describe('the settlement worker', () => {
       holds,
       logger,
       metrics,
+      report: { finished: () => undefined },
       settlementBatchMax: 50,
       jobLockMs: LOCK_MS,
       ...options,
@@ -112,10 +113,13 @@ describe('the settlement worker', () => {
 
   test('charges every call, releases every hold and leaves no job', async () => {
     const { account, calls } = await heldCalls(120)
-    start()
+    const report = { finished: vi.fn() }
+    start({ report })
     for (const call of calls) await enqueueSettlement(queue, call)
     await allSettled()
     await sound(account, 6_000n)
+    const counted = report.finished.mock.calls.map(([outcome, count]) => (outcome === 'settled' ? count : NaN))
+    expect(counted.reduce((sum, count) => sum + count, 0)).toBe(120)
   })
 
   test('settles what waited in few batches, none above the maximum', async () => {
@@ -394,6 +398,7 @@ describe('the pace of settlement', () => {
       holds: {} as HoldStore,
       logger: pino({ level: 'silent' }),
       metrics: createBillingMetrics(new Registry()),
+      report: { finished: () => undefined },
       settlementBatchMax: BATCH_MAX,
       jobLockMs: 1_000,
     })

@@ -17,7 +17,7 @@ export const ProcessView = Type.Object({
   in_flight_calls: Type.Number(),
   /** Maximum concurrent calls: a worker's concurrency or an API instance's limit. Null: none. */
   concurrency: nullable(Type.Number()),
-  /** Finished since the start: calls by status (dispatch), requests by status class (api). */
+  /** Finished since the start: calls by status (dispatch), requests by status class (api), settled calls (settlement). */
   finished: Type.Record(Type.String(), Type.Number()),
   event_loop_delay_p99_ms: Type.Number(),
   rss_bytes: Type.Number(),

@@ -92,9 +92,9 @@ export function createProcessReport(
     /** The logger to use: it also records the last error and raises alarms. */
     logger,
     traffic,
-    /** Counts a finished piece of work by its outcome. */
-    finished(outcome: string): void {
-      finished[outcome] = (finished[outcome] ?? 0) + 1
+    /** Counts finished pieces of work by their outcome. */
+    finished(outcome: string, count = 1): void {
+      finished[outcome] = (finished[outcome] ?? 0) + count
     },
     /** Starts reporting over a client owned by the caller. */
     start(redis: Redis, stats: () => ProcessStats): void {

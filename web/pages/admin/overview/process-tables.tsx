@@ -19,7 +19,7 @@ export function ProcessTable({ processes }: { processes: readonly ProcessView[] 
         ),
         'In flight': ({ role, in_flight_calls: calls, concurrency }) =>
           role === 'settlement' ? '–' : <InFlight calls={calls} most={concurrency} />,
-        'Since start': ({ role, finished }) => (role === 'settlement' ? '–' : <Finished counts={finished} />),
+        'Since start': ({ finished }) => <Finished counts={finished} />,
         'Event loop (p99)': (process) => formatDuration(process.event_loop_delay_p99_ms),
         Memory: (process) => formatMemory(process.rss_bytes),
         Uptime: (process) => (
