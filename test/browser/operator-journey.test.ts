@@ -199,13 +199,13 @@ test('a destination is added by a form, gets a test, and says whether it arrived
 test('a surface is opened to a key and closed again, and the page says who opened it', async () => {
   const { page } = operator
   await page.goto(`${stack.url}/admin/accounts/${owner.accountId}`)
-  const row = panel(page, 'Surfaces').getByRole('row').filter({ hasText: '/v1/embeddings' })
+  const row = panel(page, 'Endpoints on request').getByRole('row').filter({ hasText: '/v1/embeddings' })
   await row.getByText('nobody').waitFor()
   await row.getByRole('button', { name: 'Open embeddings' }).click()
   const dialog = page.getByRole('dialog', { name: 'Open embeddings?' })
   await dialog.getByLabel('Open to').selectOption({ value: owner.keyId })
   await expectAccessible(page)
-  await dialog.getByRole('button', { name: 'Open the surface' }).click()
+  await dialog.getByRole('button', { name: 'Open the endpoint' }).click()
   await row.getByText(/since .*, by Test admin/).waitFor()
   const embed = () =>
     fetch(`${stack.url}/v1/embeddings`, {
@@ -215,7 +215,7 @@ test('a surface is opened to a key and closed again, and the page says who opene
     }).then(({ status }) => status)
   await expect.poll(embed).toBe(400)
   await row.getByRole('button', { name: /^Close embeddings to the key/ }).click()
-  await page.getByRole('button', { name: 'Close the surface' }).click()
+  await page.getByRole('button', { name: 'Close the endpoint' }).click()
   await row.getByText('nobody').waitFor()
   await expect.poll(embed).toBe(404)
 })

@@ -7,19 +7,11 @@ import { DataTable, TwoLines } from '../components/table/data-table.tsx'
 import { CodeSpans } from '../components/text/code-spans.tsx'
 import { Facts } from '../components/text/values.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
-import { StatusBadge } from './reference/status-badge.tsx'
+import { STATUS_WORDS, StatusBadge } from './reference/status-badge.tsx'
 
-const MEANINGS = {
-  Stable: 'A contract: it passed the release gate as it is.',
-  Limited: 'Works, and may change.',
-  'Provider-specific': 'Works where routing selects a target that speaks this wire.',
-  'Not release-ready': 'Has a handler that has not passed its gate; an operator may open it to an account.',
-  'Not a product-key surface': 'Not for the keys of accounts, unless an operator opens it.',
-  'Not implemented': 'Has no handler.',
-  Public: 'Needs no key.',
-}
+const MEANINGS = Object.fromEntries(Object.values(STATUS_WORDS).map(({ name, meaning }) => [name, meaning]))
 
-/** Every surface of the API, its status and the evidence for it. */
+/** Every endpoint of the API, its status and the evidence for it. */
 export function StatusPage() {
   const query = useQuery(surfacesQuery)
   return (
@@ -33,14 +25,14 @@ export function StatusPage() {
         </>
       }
     >
-      <Panel title="Surfaces">
+      <Panel title="Endpoints">
         <QueryView query={query}>
           {({ data }) => (
             <DataTable
-              caption="Surfaces and their status"
+              caption="Endpoints and their status"
               rows={data}
               columns={{
-                Surface: ({ id, method, path, behaviour, schema }) => (
+                Endpoint: ({ id, method, path, behaviour, schema }) => (
                   <TwoLines second={<CodeSpans text={behaviour} />}>
                     {schema === null ? (
                       <code className="wrap-anywhere">{`${method} ${path}`}</code>

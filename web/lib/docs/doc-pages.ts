@@ -73,7 +73,7 @@ const GROUPS: ReadonlyArray<{ name: string; pages: Array<Omit<DocPage, 'file'> &
         slug: 'http-api',
         file: 'api.md',
         title: 'HTTP API',
-        about: 'Every field and header, and every surface.',
+        about: 'Every field and header, and every endpoint.',
         load: () => import('../../../docs/api.md?raw'),
       },
     ],

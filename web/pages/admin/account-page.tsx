@@ -88,7 +88,7 @@ function Account({ account }: { account: OperatorAccountDetail }) {
       )}
       <AccountKeys accountId={account.id} keys={account.keys} hasHolder={account.has_holder} />
       <AccountLedger accountId={account.id} />
-      <Panel title="Surfaces">
+      <Panel title="Endpoints on request">
         <AccountSurfaces account={account} />
       </Panel>
       <Panel title="Spend, last 30 days">

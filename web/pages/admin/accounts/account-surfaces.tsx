@@ -19,10 +19,10 @@ export const AccountSurfaces = ({ account }: { account: Account }) => (
   <QueryView query={useQuery(accountSurfacesQuery(account.id))}>
     {({ data }) => (
       <DataTable
-        caption="Surfaces that operators open"
+        caption="Endpoints that operators open"
         rows={data}
         columns={{
-          Surface: ({ method, path: address, behaviour }) => (
+          Endpoint: ({ method, path: address, behaviour }) => (
             <TwoLines second={<CodeSpans text={behaviour} />}>
               <code className="wrap-anywhere">{`${method} ${address}`}</code>
             </TwoLines>
@@ -97,7 +97,7 @@ function OpenDialog(props: { account: Account; surface: OpenableSurface; onClose
   return (
     <FormDialog
       title={`Open ${surface.id}?`}
-      submit="Open the surface"
+      submit="Open the endpoint"
       pending="Opening …"
       fields={{
         holder: {
@@ -125,7 +125,7 @@ function CloseDialog(props: { account: Account; grant: Grant; onClose: () => voi
   return (
     <ConfirmDialog
       title={`Close ${grant.surface}?`}
-      confirm="Close the surface"
+      confirm="Close the endpoint"
       send={() => change('close', grant.surface, account, holderOf(grant))}
       stale={['/admin/api/accounts/']}
       done={`${grant.surface} is closed.`}
