@@ -1,23 +1,24 @@
 import { expect, test } from 'vitest'
 import { actionText, actorText, detailLines } from '../../web/lib/operators/operator-actions.ts'
 
-test('a change of the catalog is told by what it does, then by its values', () => {
+test('a change of the catalog is told once: by what it does, with its values behind that', () => {
   const details = {
     effects: 'openai/gpt-5: input $1.25 → $1.10',
     changes: ['changes.models[openai/gpt-5].rate.prompt: 1.25 → 1.10'],
     version: '4',
   }
-  expect(detailLines(details)).toEqual([
-    'openai/gpt-5: input $1.25 → $1.10',
-    'changes.models[openai/gpt-5].rate.prompt: 1.25 → 1.10',
-    'revision: 4',
-  ])
+  expect(detailLines(details)).toEqual({
+    lines: ['openai/gpt-5: input $1.25 → $1.10', 'revision: 4'],
+    values: ['changes.models[openai/gpt-5].rate.prompt: 1.25 → 1.10'],
+  })
+  const { effects: _, ...withoutEffects } = details
+  expect(detailLines(withoutEffects)).toEqual({ lines: [...details.changes, 'revision: 4'], values: [] })
 })
 
 test('older rows stay readable, without what says nothing', () => {
-  expect(detailLines({ expected_version: null })).toEqual([])
-  expect(detailLines({ expected_version: '3', error: 'conflict' })).toEqual(['error: conflict'])
-  expect(detailLines({ requests_per_minute: null, reason: 'fraud?' })).toEqual(['reason: fraud?'])
+  expect(detailLines({ expected_version: null }).lines).toEqual([])
+  expect(detailLines({ expected_version: '3', error: 'conflict' }).lines).toEqual(['error: conflict'])
+  expect(detailLines({ requests_per_minute: null, reason: 'fraud?' }).lines).toEqual(['reason: fraud?'])
   expect(actionText('something.else')).toBe('something.else')
 })
 

@@ -1,4 +1,4 @@
-import type { RailName } from '../../src/core/api/billing.ts'
+import type { RailName, TopUpView } from '../../src/core/api/billing.ts'
 import { shownZone } from './time-zone.ts'
 
 /** Whole numbers with thousands separators. */
@@ -202,4 +202,15 @@ export const RAIL_NAMES: Record<RailName, string> = {
   card: 'Card',
   paypal: 'PayPal',
   development: 'Test payment',
+}
+
+/** The states of a top-up on screen. */
+export const TOP_UP_STATES: Record<TopUpView['state'], string> = {
+  created: 'Unpaid',
+  pending: 'Pending',
+  settled: 'Paid',
+  failed: 'Failed',
+  expired: 'Expired',
+  refunded: 'Refunded',
+  disputed: 'Disputed',
 }

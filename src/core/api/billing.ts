@@ -41,13 +41,15 @@ export function newTopUpBody(options: TopUpOptions, closed: TObjectOptions = {})
 }
 export type NewTopUpBody = Static<ReturnType<typeof newTopUpBody>>
 
+const TopUpState = Type.Enum(['created', 'pending', 'settled', 'failed', 'expired', 'refunded', 'disputed'])
+
 const TOP_UP = {
   rail: RailName,
   /** No money moves. */
   test: Type.Boolean(),
   /** A charge of a saved card because the balance was low. */
   automatic: Type.Boolean(),
-  state: Type.Enum(['created', 'pending', 'settled', 'failed', 'expired', 'refunded', 'disputed']),
+  state: TopUpState,
   amount_usd: DecimalUsd,
   refunded_usd: DecimalUsd,
   disputed_usd: DecimalUsd,
@@ -159,8 +161,8 @@ export type StatementView = Static<typeof StatementView>
 
 export const OperatorTopUp = Type.Object({
   id: Type.String(),
-  rail: Type.String(),
-  state: Type.String(),
+  rail: Type.Enum(['stripe', 'paypal', 'development']),
+  state: TopUpState,
   amount_usd: DecimalUsd,
   settled_usd: DecimalUsd,
   /** Returned by refunds and lost disputes. */

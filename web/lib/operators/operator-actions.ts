@@ -26,8 +26,8 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'router.rollback': 'Rolled back the router',
   'offer.enable': 'Retried an offer',
   'provider.enable': 'Retried a provider',
-  'surface.open': 'Opened a surface',
-  'surface.close': 'Closed a surface',
+  'surface.open': 'Opened an endpoint',
+  'surface.close': 'Closed an endpoint',
   'audit.run': 'Started an audit',
   'alarm.acknowledge': 'Acknowledged an alarm',
 }
@@ -48,20 +48,22 @@ const DETAILS: Readonly<Record<string, string>> = {
 }
 
 /**
- * The details of an audited action in lines: what a change does and what it changed first. Rows of before `changes`
- * were recorded have only the version that a change was based on, which says nothing here.
+ * The details of an audited action in lines, and the changed values behind what they do. Rows of before `changes` were
+ * recorded have only the version that a change was based on, which says nothing here.
  */
-export function detailLines(details: Readonly<Record<string, unknown>>): string[] {
+export function detailLines(details: Readonly<Record<string, unknown>>): { lines: string[]; values: string[] } {
   const { effects, changes, expected_version: _, error, ...others } = details
   const plain = Object.entries(others)
     .filter(([, value]) => value !== null && value !== '')
     .map(([name, value]) => `${DETAILS[name] ?? name.replaceAll('_', ' ')}: ${textOf(value)}`)
-  return [
-    ...(typeof effects === 'string' ? effects.split('; ') : []),
-    ...(Array.isArray(changes) ? changes.map(textOf) : []),
+  const done = typeof effects === 'string' ? effects.split('; ') : []
+  const changed = Array.isArray(changes) ? changes.map(textOf) : []
+  const lines = [
+    ...(done.length > 0 ? done : changed),
     ...(plain.length > 0 ? [plain.join('; ')] : []),
     ...(error === undefined ? [] : [`error: ${textOf(error)}`]),
   ]
+  return { lines, values: done.length > 0 ? changed : [] }
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

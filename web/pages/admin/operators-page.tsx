@@ -71,8 +71,13 @@ function OperatorTable({ operators }: TableProps) {
           </TwoLines>
         ),
         Role: ({ role }) => <TwoLines second={ROLE_WORDS[role].about}>{ROLE_WORDS[role].name}</TwoLines>,
-        State: ({ state }) => <StateBadge state={state} />,
-        'Sign-in method': (operator) => signInWays(operator),
+        State: (operator) =>
+          operator.state === 'active' && signInWays(operator) === null ? (
+            <StateBadge state="pending" name="cannot sign in yet" />
+          ) : (
+            <StateBadge state={operator.state} />
+          ),
+        'Sign-in method': (operator) => signInWays(operator) ?? 'None: create an admin key',
         Added: ({ created_at: at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
         Actions: (operator) => <OperatorActions operator={operator} />,
       }}
@@ -80,13 +85,13 @@ function OperatorTable({ operators }: TableProps) {
   )
 }
 
-function signInWays({ email, single_sign_on: hasSignedIn, keys }: OperatorDetail): string {
+function signInWays({ email, single_sign_on: hasSignedIn, keys }: OperatorDetail): string | null {
   const active = keys.filter(({ state }) => state === 'active').length
   const ways = [
     email !== null && (hasSignedIn ? 'single sign-on' : 'single sign-on, not yet used'),
     active > 0 && (active === 1 ? '1 admin key' : `${active} admin keys`),
   ]
-  return ways.filter(Boolean).join('; ') || 'Cannot sign in yet: create an admin key'
+  return ways.filter(Boolean).join('; ') || null
 }
 
 function OperatorActions({ operator }: { operator: OperatorDetail }) {

@@ -6,7 +6,7 @@ import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Badge, StateBadge } from '../../components/text/values.tsx'
 import { BALANCE_ENTRY_NAMES } from '../../lib/balance-entries.ts'
-import { formatDay, formatMoment, plural, RAIL_NAMES } from '../../lib/format.ts'
+import { formatDay, formatMoment, plural, RAIL_NAMES, TOP_UP_STATES } from '../../lib/format.ts'
 
 /** Every top-up, with its receipt once the money was in. */
 export const TopUpHistory = () => (
@@ -28,19 +28,9 @@ export const TopUpHistory = () => (
   </ListPanel>
 )
 
-const STATE_NAMES: Record<TopUpView['state'], string> = {
-  created: 'Unpaid',
-  pending: 'Pending',
-  settled: 'Paid',
-  failed: 'Failed',
-  expired: 'Expired',
-  refunded: 'Refunded',
-  disputed: 'Disputed',
-}
-
 const StateOf = ({ topUp }: { topUp: TopUpView }) => (
   <span className="row">
-    <StateBadge state={topUp.state} name={STATE_NAMES[topUp.state]} />
+    <StateBadge state={topUp.state} name={TOP_UP_STATES[topUp.state]} />
     {topUp.test && <Badge>test</Badge>}
     {topUp.refunded_usd !== '0.00' && (
       <span className="text-sm">

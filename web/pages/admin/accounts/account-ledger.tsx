@@ -97,7 +97,8 @@ function Reference({ row: { call_id: call, top_up_id: topUp, day, id, kind } }: 
         <code className="text-sm wrap-anywhere">{call}</code>
       </Link>
     )
-  if (day !== null) return '–'
+  // Free credit is granted once, so its reference is the account itself.
+  if (day !== null || kind === 'free_credit') return '–'
   return <code className="text-sm wrap-anywhere">{topUp ?? id.slice(0, -kind.length - 1)}</code>
 }
 

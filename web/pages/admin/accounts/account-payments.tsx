@@ -13,11 +13,13 @@ import { Panel } from '../../../components/layout/page.tsx'
 import { DataTable } from '../../../components/table/data-table.tsx'
 import { InvoiceTable } from '../../../components/table/invoice-table.tsx'
 import { Money } from '../../../components/text/money.tsx'
-import { Badge, Facts } from '../../../components/text/values.tsx'
+import { Facts, StateBadge } from '../../../components/text/values.tsx'
 import { cardName } from '../../../lib/card-name.ts'
 import { isWholeCents } from '../../../lib/checks.ts'
-import { formatAmount, formatMoment } from '../../../lib/format.ts'
+import { formatAmount, formatMoment, RAIL_NAMES, TOP_UP_STATES } from '../../../lib/format.ts'
 import { OperatorButton } from '../operator-button.tsx'
+
+const RAILS: Record<OperatorTopUp['rail'], string> = { ...RAIL_NAMES, stripe: 'Stripe' }
 
 /** Payments received, refunds of them, and suspensions after reversed payments. */
 export function AccountTopUps({ account }: { account: OperatorAccountDetail }) {
@@ -30,8 +32,8 @@ export function AccountTopUps({ account }: { account: OperatorAccountDetail }) {
         empty="No top-ups yet."
         columns={{
           Payment: ({ id }) => <code className="wrap-anywhere">{id}</code>,
-          'Payment method': ({ rail }) => rail,
-          State: ({ state }) => <Badge>{state}</Badge>,
+          'Payment method': ({ rail }) => RAILS[rail],
+          State: ({ state }) => <StateBadge state={state} name={TOP_UP_STATES[state]} />,
           Requested: ({ amount_usd: usd }) => <Money usd={usd} />,
           Settled: ({ settled_usd: usd }) => <Money usd={usd} />,
           Returned: ({ returned_usd: usd }) => <Money usd={usd} />,
@@ -120,7 +122,7 @@ function RefundDialog(props: { account: OperatorAccountDetail; topUp: OperatorTo
     >
       <p>
         The money is taken from the balance of <strong>{account.name}</strong>, which is{' '}
-        <Money usd={account.balance_usd} />, and goes back by {topUp.rail}. A refund cannot be undone.
+        <Money usd={account.balance_usd} />, and goes back by {RAILS[topUp.rail]}. A refund cannot be undone.
       </p>
     </FormDialog>
   )
@@ -156,7 +158,7 @@ function AutoTopUp({ view: { card, settings, spent_this_month_usd: spent } }: { 
     <Facts
       rows={{
         'Saved card': card ? `${cardName(card)}, expires ${card.exp_month}/${card.exp_year}` : 'none',
-        State: settings ? stateOf(settings) : 'never set',
+        State: settings ? stateOf(settings) : 'Not set up',
         Below: settings && <Money usd={settings.threshold_usd} />,
         Amount: settings && <Money usd={settings.amount_usd} />,
         'Maximum per month': settings && <Money usd={settings.monthly_maximum_usd} />,

@@ -34,13 +34,23 @@ const Target = ({ target }: { target: string }) => (
 )
 
 function Details({ details }: { details: Record<string, unknown> }) {
-  const lines = detailLines(details)
+  const { lines, values } = detailLines(details)
   if (lines.length === 0) return <span className="text-muted">–</span>
   return (
     <span className="stack-tight wrap-anywhere">
       {lines.map((line) => (
         <span key={line}>{line}</span>
       ))}
+      {values.length > 0 && (
+        <details className="disclosure">
+          <summary>Values</summary>
+          {values.map((value) => (
+            <code key={value} className="block text-sm">
+              {value}
+            </code>
+          ))}
+        </details>
+      )}
     </span>
   )
 }

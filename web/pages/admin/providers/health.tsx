@@ -17,24 +17,27 @@ const STATES = {
   down: 'Circuit open',
 } satisfies Record<OfferView['health']['state'], string>
 
+export const REASONS: Record<NonNullable<OfferView['health']['reason']>, string> = {
+  failing: 'too many failures',
+  refused: 'rejects our key',
+  underestimated: 'counts more tokens than we hold',
+}
+
 /** Whether calls may go to an offer, and if not, why and until when. */
 export function OfferHealth({ offer }: { offer: OfferView }) {
   const { health, withheld } = offer
   if (withheld !== null) return <Badge>{WITHHELD[withheld]}</Badge>
   const until = health.state === 'probe' ? null : (health.until ?? health.rate_limited_until)
+  const why = [health.reason && REASONS[health.reason], health.level === 'provider' && 'at the provider']
   return (
-    <span className="stack gap-2">
-      <span className="row">
-        <StateBadge state={health.state} name={STATES[health.state]} />
-        {health.breaker !== 'closed' && (
-          <span className="text-sm">
-            breaker {health.breaker}
-            {health.level === 'provider' && ' at the provider'}
-            {health.reason && `, ${health.reason}`}
-          </span>
-        )}
-      </span>
-      {until !== null && <span className="text-sm text-muted">next retry {formatMoment(until)}</span>}
+    <span className="stack-tight">
+      <StateBadge state={health.state} name={STATES[health.state]} />
+      {health.breaker !== 'closed' && (
+        <span className="text-sm text-muted">{why.filter(Boolean).join(', ')}</span>
+      )}
+      {until !== null && (
+        <span className="text-sm whitespace-nowrap text-muted">next retry {formatMoment(until)}</span>
+      )}
     </span>
   )
 }

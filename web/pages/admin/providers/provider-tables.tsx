@@ -9,7 +9,7 @@ import { formatCount, formatDuration, formatMoment } from '../../../lib/format.t
 import { unitPriceText } from '../../../lib/models/unit-prices.ts'
 import { ModelLink, ProviderLink } from '../links.tsx'
 import { OperatorButton } from '../operator-button.tsx'
-import { OfferHealth, OffersHealth, RecentSuccess, SuccessShare } from './health.tsx'
+import { OfferHealth, OffersHealth, REASONS, RecentSuccess, SuccessShare } from './health.tsx'
 
 /** Providers with their health and the outcomes of calls. */
 export const ProviderTable = ({ providers }: { providers: readonly ProviderView[] }) => (
@@ -48,7 +48,7 @@ const BREAKER_NAMES: Record<ProviderView['breaker']['breaker'], string> = {
 
 function OwnBreaker({ provider: { breaker } }: { provider: ProviderView }) {
   if (breaker.breaker === 'closed') return <StateBadge state="closed" name="Closed" />
-  const why = breaker.reason === 'refused' ? 'rejects our key' : breaker.reason
+  const why = breaker.reason && REASONS[breaker.reason]
   return (
     <TwoLines
       second={[why, breaker.until && `next retry ${formatMoment(breaker.until)}`].filter(Boolean).join('; ')}
