@@ -46,8 +46,11 @@ test(
       .first()
       .waitFor()
     // All filters are one line of small controls.
-    for (const toolbar of await page.locator('.toolbar').all())
-      expect((await toolbar.boundingBox())?.height).toBe(32)
+    for (const toolbar of await page.locator('.toolbar').all()) {
+      const boxes = await Promise.all((await toolbar.locator('.field').all()).map((one) => one.boundingBox()))
+      expect(boxes.map((box) => box?.height)).toEqual(boxes.map(() => 32))
+      expect(new Set(boxes.map((box) => box?.y)).size).toBe(1)
+    }
 
     await page.getByLabel('Time zone').selectOption('Pacific/Honolulu')
     await page.getByText('Times: Pacific/Honolulu (GMT-10)').waitFor()
