@@ -118,7 +118,9 @@ describe('the settlement worker', () => {
     for (const call of calls) await enqueueSettlement(queue, call)
     await allSettled()
     await sound(account, 6_000n)
-    const counted = report.finished.mock.calls.map(([outcome, count]) => (outcome === 'settled' ? count : NaN))
+    const counted = report.finished.mock.calls.map(([outcome, count]) =>
+      outcome === 'settled' ? count : NaN,
+    )
     expect(counted.reduce((sum, count) => sum + count, 0)).toBe(120)
   })
 

@@ -51,7 +51,10 @@ const DETAILS: Readonly<Record<string, string>> = {
  * The details of an audited action in lines, and the changed values behind what they do. Rows of before `changes` were
  * recorded have only the version that a change was based on, which says nothing here.
  */
-export function detailLines(details: Readonly<Record<string, unknown>>): { lines: string[]; values: string[] } {
+export function detailLines(details: Readonly<Record<string, unknown>>): {
+  lines: string[]
+  values: string[]
+} {
   const { effects, changes, expected_version: _, error, ...others } = details
   const plain = Object.entries(others)
     .filter(([, value]) => value !== null && value !== '')

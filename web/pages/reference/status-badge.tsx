@@ -31,6 +31,8 @@ export const STATUS_WORDS: Record<Status, Words> = {
 
 /** The status of an endpoint. A status that this build does not know is shown as the API names it. */
 export function StatusBadge({ status }: { status: string }) {
-  const { name, tone = 'plain' } = (STATUS_WORDS as Partial<Record<string, Words>>)[status] ?? { name: status }
+  const { name, tone = 'plain' } = (STATUS_WORDS as Partial<Record<string, Words>>)[status] ?? {
+    name: status,
+  }
   return <Badge tone={tone}>{name}</Badge>
 }
