@@ -5,6 +5,8 @@ import {
   type Offer,
   type TokenRates,
 } from '../core/catalog/catalog.ts'
+import { listedModels } from '../core/catalog/listed-models.ts'
+import { describeModel } from '../core/catalog/model-description.ts'
 import { formatRates, mapRates, rateOf, withoutCache } from '../core/catalog/token-rates.ts'
 
 const OWNER = 'switchyard'
@@ -19,13 +21,24 @@ export function opaqueModelList(mayUseAuto: boolean) {
   return { object: 'list' as const, data: mayUseAuto ? [AUTO] : [] }
 }
 
-/** The body of GET /v2/models: `auto` and every model that a key may name, without targets and costs. */
+/** The body of GET /v2/models: `auto` and every listed model that a key may name, without targets and costs. */
 export function publicModelList(
-  { models, autoLadder }: CatalogSnapshot,
+  catalog: Pick<CatalogSnapshot, 'models' | 'autoLadder'>,
   isAllowed: (model: Model) => boolean,
 ) {
-  const named = [...models.values()].filter(isAllowed).map(publicModel)
-  return { object: 'list' as const, data: [...(autoLadder.some(isAllowed) ? [AUTO] : []), ...named] }
+  const named = listedModels(catalog).filter(isAllowed).map(publicModel)
+  return { object: 'list' as const, data: [...(catalog.autoLadder.some(isAllowed) ? [AUTO] : []), ...named] }
+}
+
+/** The body of GET /v2/models/{id}: also of a model that no list has. Undefined: the key may not name it. */
+export function publicModelOf(
+  { models, autoLadder }: Pick<CatalogSnapshot, 'models' | 'autoLadder'>,
+  id: string,
+  isAllowed: (model: Model) => boolean,
+) {
+  if (id === AUTO.id) return autoLadder.some(isAllowed) ? AUTO : undefined
+  const model = models.get(id)
+  return model && isAllowed(model) ? { ...publicModel(model), description: describeModel(model) } : undefined
 }
 
 function publicModel(model: Model) {

@@ -1,5 +1,6 @@
 import { type CatalogSnapshot, isAvailable, type Model, type TokenRates } from '../core/catalog/catalog.ts'
 import type { DocumentPrices } from '../core/catalog/catalog-document.ts'
+import { listedModels } from '../core/catalog/listed-models.ts'
 import type { PricingFeed, PricingFeedEntry } from '../core/catalog/pricing-feed-view.ts'
 import { formatRates, PRICE_KINDS, rateOf } from '../core/catalog/token-rates.ts'
 import { shortHash } from '../core/kernel/short-hash.ts'
@@ -11,7 +12,7 @@ export type RateChangeTimes = ReadonlyMap<string, number>
 
 /** The body of GET /pricing.json. Pure, and independent of times and orders of one process. */
 export function pricingFeed(catalog: CatalogSnapshot, times: RateChangeTimes): PricingFeed {
-  const models = [...catalog.models.values()]
+  const models = listedModels(catalog)
   const changedAt = (model: Model) => times.get(model.id) ?? model.updatedAt
   const data = models.map((model) => pricingEntry(model, changedAt(model)))
   const newest = models.reduce((latest, model) => Math.max(latest, changedAt(model)), 0)

@@ -103,7 +103,7 @@ test('sums up calls that named their model, within the span, and no others', asy
     clock: () => NOW,
     logger: { warn: vi.fn() },
   })
-  const { models, offers, range } = (await store.stats())!
+  const { models, offers, modelDays, offerDays, range } = (await store.stats())!
   expect(range).toEqual({ fromMs: NOW - 7 * DAY_MS, toMs: NOW })
   const [summed] = await ledger.postgres.$queryRawUnsafe<Array<{ calls: number; first: number }>>(
     `SELECT count(*)::integer AS calls,
@@ -113,13 +113,26 @@ test('sums up calls that named their model, within the span, and no others', asy
     BigInt(NOW - 7 * DAY_MS),
     BigInt(NOW),
   )
-  expect(models.get('acme/large')).toEqual({ calls: 25, firstTokenMs: summed!.first, tokensPerSecond: 20 })
+  expect(models.get('acme/large')).toMatchObject({ calls: 25, firstTokenMs: summed!.first, tokensPerSecond: 20 })
   expect(summed!.calls).toBe(25)
-  expect(models.get('acme/small')).toEqual({ calls: 9, firstTokenMs: null, tokensPerSecond: null })
+  expect(models.get('acme/small')).toMatchObject({ calls: 9, firstTokenMs: null, tokensPerSecond: null })
   const alpha = offers.get('alpha/large')!
   expect(alpha).toMatchObject({ firstTokenMs: 107, uptime: 15 / 20 })
   expect(alpha.tokensPerSecond).toBeCloseTo(20_000 / 993, 6)
   expect(offers.get('beta/large')).toMatchObject({ firstTokenMs: 400, uptime: 1 })
+
+  // The first of the calls is on the day of midnight, the others are on the day before.
+  const day = Math.floor((NOW - DAY_MS) / DAY_MS)
+  const days = modelDays.get('acme/large')!
+  expect(days).toMatchObject([
+    { day: day - 1, calls: 22, tokensPerSecond: 20 },
+    { day, calls: 3, firstTokenMs: null, tokensPerSecond: null },
+  ])
+  expect(days[0]!.firstTokenMs).toBeGreaterThan(200)
+  expect(offerDays.get('alpha/large')).toMatchObject([
+    { day: day - 1, attempts: 18, succeeded: 14 },
+    { day, attempts: 2, succeeded: 1 },
+  ])
 })
 
 test('makes nobody wait long for the first figures', async () => {

@@ -96,6 +96,7 @@ test(
       answers: 'simulated',
       mail: 'none',
       providers: [],
+      catalog: { models: 642, developers: 69 },
       provider_status: false,
     } satisfies GatewayView)
     await page.route('**/console/api/gateway', (route) =>

@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,14 @@ import {
   type CatalogStoreOptions,
   createCatalogStore,
 } from '../../src/catalog/catalog-store.ts'
+import { messagesModelPage } from '../../src/catalog/messages-model-list.ts'
+import { publicModelList, publicModelOf } from '../../src/catalog/model-list.ts'
+import { pricingFeed } from '../../src/catalog/pricing-feed.ts'
 import { type CatalogSnapshot, isAvailable } from '../../src/core/catalog/catalog.ts'
+import { countModels } from '../../src/core/catalog/listed-models.ts'
+import { factsList } from '../../src/http/account/model-list-routes.ts'
+import { joinCatalog } from '../../web/lib/models/model-catalog.ts'
+import { filterModels } from '../../web/lib/models/model-filters.ts'
 import { environmentKeys } from '../helpers/environment-keys.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { exampleDocument } from './example-document.ts'
@@ -104,6 +111,27 @@ describe('where no real key is set', () => {
     expect(snapshot.autoLadder.filter(({ id }) => id.startsWith('sim/'))).toEqual([])
     const zdr = [...snapshot.models.values()].filter(({ id }) => !id.startsWith('sim/'))
     expect(zdr.every(({ offers }) => offers.some((offer) => offer.shared && offer.provider.zdr))).toBe(true)
+  })
+
+  test('every list and count has the same models, and none of the simulated ones', async () => {
+    const snapshot = (await open(standIns)).snapshot()
+    const feed = pricingFeed(snapshot, new Map())
+    const facts = factsList(snapshot, null)
+    const { models } = joinCatalog(feed, facts)
+    const ids = models.map(({ id }) => id)
+    expect(ids.filter((id) => id.startsWith('sim/'))).toEqual([])
+    expect(facts.data.map(({ id }) => id)).toEqual(ids)
+    const listed = publicModelList(snapshot, () => true).data.map(({ id }) => id)
+    expect(listed).toEqual(['auto', ...ids])
+    expect(messagesModelPage(publicModelList(snapshot, () => true).data, { limit: '1000' }).data).toHaveLength(
+      filterModels(models, { kind: 'chat' }).length + 1,
+    )
+    expect(countModels(snapshot).models).toBe(ids.length)
+    expect(filterModels(models, {})).toHaveLength(ids.length)
+    const readme = await readFile('README.md', 'utf8')
+    const stated = [...readme.matchAll(/(\d+) models/g)].map(([, count]) => Number(count))
+    expect(new Set(stated)).toEqual(new Set([ids.length]))
+    expect(publicModelOf(snapshot, 'sim/small-1', () => true)).toMatchObject({ id: 'sim/small-1' })
   })
 
   test('none stands in where no simulated provider listens', async () => {

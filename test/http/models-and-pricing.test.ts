@@ -1,7 +1,8 @@
 import { Ajv } from 'ajv'
 import { Client } from 'pg'
 import { describe, expect, test } from 'vitest'
-import type { ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
+import type { GatewayView } from '../../src/core/api/gateway.ts'
+import type { ModelDetails, ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
 import { consoleClient, signedUp } from '../helpers/console-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
@@ -126,7 +127,10 @@ describe('GET /v2/models', () => {
   })
 
   test('gives one model by its id', async () => {
-    expect(await (await ask('/v2/models/test%2Fplain')).json()).toMatchObject({ id: 'test/plain' })
+    expect(await (await ask('/v2/models/test%2Fplain')).json()).toMatchObject({
+      id: 'test/plain',
+      description: expect.stringContaining('4,321 tokens'),
+    })
     expect(await (await ask('/v2/models/auto')).json()).toMatchObject({ id: 'auto', owned_by: 'switchyard' })
     await expectError(await ask('/v2/models/test%2Fnone'), 404, 'model_not_found')
   })
@@ -218,6 +222,18 @@ describe('what the console says of models', () => {
     expect(facts('gpt-test')).toMatchObject({ maker: 'OpenAI', deprecated_at: null, popularity: null })
     expect(facts('test/plain')).toMatchObject({ maker: 'test', max_output_tokens: 4_321, reasoning: false })
     expect(facts('test/open')).toMatchObject({ max_output_tokens: null, deprecated_at: '2031-01-31' })
+  })
+
+  test('has a paragraph, days and prices of a model, also by an alias and without a session', async () => {
+    const response = await get('/console/api/models/openai%2Fgpt-test')
+    const text = await response.text()
+    expect(text).not.toMatch(/alpha|words-12/)
+    const details = JSON.parse(text) as ModelDetails
+    expect(details).toMatchObject({ id: 'gpt-test', description: expect.stringContaining('OpenAI') })
+    expect(details.prices).toMatchObject([{ prompt: '0.95', completion: '1.90', units: null }])
+    await expectError(await get('/console/api/models/nobody'), 404, 'not_found')
+    const { catalog } = (await (await get('/console/api/gateway')).json()) as GatewayView
+    expect(catalog).toEqual({ models: 3, developers: 2 })
   })
 
   test('names providers only to accounts, which can pin them, by any alias of a model', async () => {

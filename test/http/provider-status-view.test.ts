@@ -20,7 +20,7 @@ const catalog = {
 } as unknown as CatalogSnapshot
 const busy = (...ids: string[]): CallStats => ({
   range: { fromMs: 0, toMs: NOW },
-  models: new Map(),
+  ...{ models: new Map(), modelDays: new Map(), offerDays: new Map() },
   offers: new Map(ids.map((id) => [id, { uptime: 1, firstTokenMs: 1, tokensPerSecond: 1 }])),
 })
 

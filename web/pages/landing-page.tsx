@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { pricingQuery, sessionQuery } from '../api/queries.ts'
+import { gatewayQuery, sessionQuery } from '../api/queries.ts'
 import { usePageTitle } from '../components/layout/page.tsx'
 import { CodeBlock } from '../components/text/copy.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
@@ -123,13 +123,11 @@ const Promised = (props: { title: string; proof: ReactNode; children: ReactNode 
 
 /** How many models can be called here at this moment; nothing while that is not known. */
 function CatalogCount() {
-  const { data: feed } = useQuery(pricingQuery)
-  if (!feed) return <p className="min-h-[1.5em] text-sm text-muted"> </p>
-  const available = feed.data.filter(({ status }) => status === 'available')
-  const vendors = new Set(available.map(({ vendor }) => vendor))
+  const { data: gateway } = useQuery(gatewayQuery)
   return (
     <p className="min-h-[1.5em] text-sm text-muted">
-      {plural(available.length, 'model')} from {plural(vendors.size, 'developer')} available now.
+      {gateway &&
+        `${plural(gateway.catalog.models, 'model')} from ${plural(gateway.catalog.developers, 'developer')} available now.`}
     </p>
   )
 }

@@ -35,6 +35,19 @@ export interface OfferStats extends SpeedStats {
   uptime: number | null
 }
 
+/** Of one UTC day. */
+export interface ModelDay extends SpeedStats {
+  /** Days since 1970-01-01. */
+  day: number
+}
+
+export interface OfferDay {
+  day: number
+  /** Attempts that succeeded or failed because of the provider. */
+  attempts: number
+  succeeded: number
+}
+
 /**
  * Statistics of models and offers from recent calls. Only calls that named their model count: with those of `auto`,
  * changes would reveal which model `auto` chose.
@@ -45,6 +58,10 @@ export interface CallStats {
   models: ReadonlyMap<string, ModelStats>
   /** By offer id; only attempts with platform keys. */
   offers: ReadonlyMap<string, OfferStats>
+  /** By model id, oldest first; days without calls are absent. */
+  modelDays: ReadonlyMap<string, readonly ModelDay[]>
+  /** By offer id, oldest first; only attempts with platform keys. */
+  offerDays: ReadonlyMap<string, readonly OfferDay[]>
 }
 
 /** Failures that are not the provider's: of the request, of our deadline, of rate limits, and cancelled attempts. */
@@ -72,41 +89,46 @@ latest AS (
 const speedSql = (tokens: string, streamedMs: string) =>
   `CASE WHEN ${tokens} >= 8 AND ${streamedMs} >= 10 THEN (${tokens} - 1) * 1000.0 / ${streamedMs} END`
 
+const DAY = `(admitted_at_ms / ${DAY_MS})::integer AS day`
+
+/** One row for all days, whose day is null, and one for each. */
+const BY_DAY = 'GROUP BY GROUPING SETS ((id), (id, day)) ORDER BY day'
+
 const MODELS = `
 WITH ${LATEST}, served AS (
-  SELECT served_model_id AS id,
+  SELECT served_model_id AS id, ${DAY},
          CASE WHEN first_token_at_ms IS NOT NULL THEN greatest(0, first_token_at_ms - admitted_at_ms) END AS first_token,
          ${speedSql('completion_tokens', '(finished_at_ms - first_token_at_ms)')} AS speed
   FROM latest WHERE served_model_id IS NOT NULL
 )
-SELECT id, count(*)::integer AS "calls",
+SELECT id, day, count(*)::integer AS "calls",
        CASE WHEN count(first_token) >= ${CALLS_MIN}
             THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY first_token) END AS "firstTokenMs",
        CASE WHEN count(speed) >= ${CALLS_MIN}
             THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY speed::double precision) END AS "tokensPerSecond"
-FROM served GROUP BY id`
+FROM served ${BY_DAY}`
 
 const OFFERS = `
 WITH ${LATEST}, tried AS (
-  SELECT attempt->>'offerId' AS id, attempt->>'outcome' AS outcome,
+  SELECT attempt->>'offerId' AS id, ${DAY}, attempt->>'outcome' AS outcome,
          (attempt->>'firstTokenMs')::double precision AS first_token,
          (attempt->>'durationMs')::double precision AS duration,
          CASE WHEN attempt->>'offerId' = served_offer_id AND NOT attempt ? 'rescued' THEN completion_tokens END AS tokens
   FROM latest CROSS JOIN LATERAL jsonb_array_elements(attempts) AS attempt
   WHERE NOT attempt ? 'providerKeyId' AND attempt->>'outcome' <> ALL ($5::text[])
 ), measured AS (
-  SELECT id, outcome, CASE WHEN outcome = 'ok' THEN first_token END AS first_token,
+  SELECT id, day, outcome, CASE WHEN outcome = 'ok' THEN first_token END AS first_token,
          CASE WHEN outcome = 'ok' THEN ${speedSql('tokens', '(duration - first_token)')} END AS speed
   FROM tried
 )
-SELECT id,
+SELECT id, day, count(*)::integer AS "attempts", count(*) FILTER (WHERE outcome = 'ok')::integer AS "succeeded",
        CASE WHEN count(first_token) >= ${CALLS_MIN}
             THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY first_token) END AS "firstTokenMs",
        CASE WHEN count(speed) >= ${CALLS_MIN}
             THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY speed) END AS "tokensPerSecond",
        CASE WHEN count(*) >= ${CALLS_MIN}
             THEN count(*) FILTER (WHERE outcome = 'ok')::double precision / count(*) END AS "uptime"
-FROM measured GROUP BY id`
+FROM measured ${BY_DAY}`
 
 /** Statistics of models and their offers, computed at most every five minutes by each instance. */
 export type ModelStatsStore = ReturnType<typeof createModelStatsStore>
@@ -127,13 +149,19 @@ export function createModelStatsStore(options: {
     const ids = callIdRange(range)
     const span = [ids.from, ids.to, BigInt(range.fromMs), BigInt(range.toMs)]
     return withCustomPlans(postgres, async (transaction) => {
-      const models = await transaction.$queryRawUnsafe<Array<ModelStats & { id: string }>>(MODELS, ...span)
-      const offers = await transaction.$queryRawUnsafe<Array<OfferStats & { id: string }>>(
+      const models = await transaction.$queryRawUnsafe<Array<Row<ModelStats>>>(MODELS, ...span)
+      const offers = await transaction.$queryRawUnsafe<Array<Row<OfferStats & Omit<OfferDay, 'day'>>>>(
         OFFERS,
         ...span,
         NOT_ITS_FAULT,
       )
-      return { range, models: byId(models), offers: byId(offers) }
+      return {
+        range,
+        models: ofAllDays(models),
+        offers: ofAllDays(offers),
+        modelDays: byDay(models),
+        offerDays: byDay(offers),
+      }
     })
   }
   const refresh = async () => {
@@ -160,5 +188,13 @@ export function createModelStatsStore(options: {
   }
 }
 
-const byId = <Stats extends object>(rows: Array<Stats & { id: string }>): ReadonlyMap<string, Stats> =>
-  new Map(rows.map(({ id, ...stats }) => [id, stats as unknown as Stats]))
+type Row<Stats> = Stats & { id: string; day: number | null }
+
+const ofAllDays = <Stats extends object>(rows: ReadonlyArray<Row<Stats>>): ReadonlyMap<string, Stats> =>
+  new Map(rows.filter(({ day }) => day === null).map((row) => [row.id, row]))
+
+const byDay = <Stats extends object>(rows: ReadonlyArray<Row<Stats>>) =>
+  Map.groupBy(
+    rows.filter((row): row is Row<Stats> & { day: number } => row.day !== null),
+    ({ id }) => id,
+  )

@@ -8,6 +8,8 @@ export const GatewayView = Type.Object({
   mail: Type.Enum(['none', 'folder', 'smtp']),
   /** Identity providers for sign-in. */
   providers: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
+  /** The number of models that can be called now, and of their developers. */
+  catalog: Type.Object({ models: Type.Integer(), developers: Type.Integer() }),
   /** Whether the status of model providers is public. */
   provider_status: Type.Boolean(),
 })

@@ -58,3 +58,34 @@ export const ModelProviderList = Type.Object({
   data: Type.Array(ModelProvider),
 })
 export type ModelProviderList = Static<typeof ModelProviderList>
+
+/** GET /console/api/models/:id (id percent-encoded), without a session: what is too much for a list. */
+export const ModelDetails = Type.Object({
+  /** The model's id in the catalog, even if an alias was requested. */
+  id: Type.String(),
+  /** A paragraph made of the catalog's facts. */
+  description: Type.String(),
+  measured: Measured,
+  /** Every UTC day of the measured period, oldest first; none while it is not available. */
+  days: Type.Array(
+    Type.Object({
+      /** `YYYY-MM-DD`. */
+      day: Type.String(),
+      ...SPEED,
+      /** Share of successful attempts, 0 to 1; null with fewer than ten. */
+      uptime: nullable(Type.Number()),
+    }),
+  ),
+  /** When it came to be charged what it is, newest first; USD per million tokens or units. Null: not available. */
+  prices: nullable(
+    Type.Array(
+      Type.Object({
+        since: IsoTime,
+        prompt: Type.String(),
+        completion: Type.String(),
+        units: nullable(Type.String()),
+      }),
+    ),
+  ),
+})
+export type ModelDetails = Static<typeof ModelDetails>

@@ -8,6 +8,9 @@ import type {
   DocumentProvider,
 } from './catalog-document.ts'
 
+/** The `vendor` of the simulated providers' own models. */
+export const SIMULATED_VENDOR = 'sim'
+
 /** Behaviours of the simulated providers; docs/simulated-providers.md explains their names. */
 const SMALL = 'sim-words-60.latency-80.rate-120'
 const MEDIUM = 'sim-words-120.latency-150.rate-80'
@@ -307,9 +310,9 @@ function model(
   { costPercents = [70, 75, 80], exactTools }: Offers = {},
 ): DocumentModel {
   return {
-    id: `sim/${name.toLowerCase().replaceAll(' ', '-')}`,
+    id: `${SIMULATED_VENDOR}/${name.toLowerCase().replaceAll(' ', '-')}`,
     name: `Simulated ${name}`,
-    vendor: 'sim',
+    vendor: SIMULATED_VENDOR,
     ...fields,
     offers: providers.map((provider, index) => ({
       provider,

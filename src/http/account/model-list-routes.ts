@@ -2,23 +2,37 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { CallStats } from '../../billing/reports/model-stats-store.ts'
 import {
+  ModelDetails,
   type ModelFacts,
   ModelFactsList,
   type ModelProvider,
   ModelProviderList,
 } from '../../core/api/models.ts'
 import { type CatalogSnapshot, findModel, type Model, type Offer } from '../../core/catalog/catalog.ts'
+import { listedModels } from '../../core/catalog/listed-models.ts'
 import { makerName } from '../../core/catalog/maker-names.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { isoTime } from '../../core/kernel/time.ts'
+import { withTimeout } from '../../platform/process/with-timeout.ts'
 import { bySession } from '../account-access.ts'
 import { acceptedEncoding, type CompressedText, compressedText } from '../compressed-text.ts'
 import { OfId } from '../page.ts'
+import { modelDetails } from './model-details.ts'
+
+/** Past rates on the page of a model. */
+const RATES_MAX = 50
+/** Maximum wait for them. */
+const RATES_WAIT_MS = 1_000
 
 /** Capabilities and speed of models, for everyone; and the providers of a model, for people who can pin one. */
 export const modelRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { catalog, modelStats } = app.services
+  const { catalog, modelStats, rateHistory } = app.services
   const list = renderedOnce()
+  const modelOf = (id: string): Model => {
+    const model = findModel(catalog(), id)
+    if (!model) throw new ApiError('not_found', 'There is no model with this id.')
+    return model
+  }
 
   // The body is sent as rendered, so its schema documents it without typing it.
   const ofAll = { response: { 200: Type.Unsafe<unknown>(ModelFactsList) } }
@@ -30,11 +44,19 @@ export const modelRoutes: FastifyPluginAsyncTypebox = async (app) => {
     return reply.type('application/json; charset=utf-8').send(await body(encoding))
   })
 
+  const ofOne = { params: OfId, response: { 200: ModelDetails } }
+  app.get('/models/:id', { schema: ofOne }, async (request) => {
+    const model = modelOf(request.params.id)
+    const rates = withTimeout(rateHistory(model.id, RATES_MAX), RATES_WAIT_MS, null, (error) =>
+      request.log.warn({ err: error }, 'cannot read the rates of a model'),
+    )
+    return modelDetails(model, await modelStats.stats(), await rates)
+  })
+
   const { hooks } = bySession(app, 'view')
   const ofModel = { params: OfId, response: { 200: ModelProviderList } }
   app.get('/models/:id/providers', { ...hooks, schema: ofModel }, async (request) => {
-    const model = findModel(catalog(), request.params.id)
-    if (!model) throw new ApiError('not_found', 'There is no model with this id.')
+    const model = modelOf(request.params.id)
     const stats = await modelStats.stats()
     return { model: model.id, measured: measuredView(stats), data: providersOf(model, stats) }
   })
@@ -50,9 +72,10 @@ function renderedOnce() {
   }
 }
 
-function factsList(catalog: CatalogSnapshot, stats: CallStats | null): ModelFactsList {
+/** GET /console/api/models. Pure. */
+export function factsList(catalog: CatalogSnapshot, stats: CallStats | null): ModelFactsList {
   const ranks = ranksOf(stats)
-  const data = [...catalog.models.values()].map((model) => modelFacts(model, stats, ranks))
+  const data = listedModels(catalog).map((model) => modelFacts(model, stats, ranks))
   return { measured: measuredView(stats), data }
 }
 

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { messagesModel, messagesModelPage } from '../../catalog/messages-model-list.ts'
-import { catalogModelList, opaqueModelList, publicModelList } from '../../catalog/model-list.ts'
+import { catalogModelList, opaqueModelList, publicModelList, publicModelOf } from '../../catalog/model-list.ts'
 import {
   CatalogModel,
   CatalogModelList,
@@ -10,7 +10,7 @@ import {
   MessagesModelList,
   ModelList,
 } from '../../core/api/catalog.ts'
-import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import type { Model } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { allowsModel } from '../../core/routing/allow-list.ts'
 import { askingKey } from '../plugins/authenticate.ts'
@@ -43,7 +43,7 @@ export const catalogModelsRoute =
       response: { 200: Type.Union([CatalogModelList, MessagesModelList]) },
     }
     app.get(path, { onRequest: [app.requireKey], schema }, async (request) => {
-      const { data, ...list } = allowedModels(catalog(), request)
+      const { data, ...list } = publicModelList(catalog(), allowedFor(request))
       if (!isMessagesClient(request)) return { ...list, data }
       return messagesModelPage(data, request.query as Record<string, string | string[] | undefined>)
     })
@@ -61,7 +61,7 @@ export const catalogModelRoute =
     }
     app.get(path, { onRequest: [app.requireKey], schema }, async (request) => {
       const { id } = request.params
-      const model = allowedModels(catalog(), request).data.find((entry) => entry.id === id)
+      const model = publicModelOf(catalog(), id, allowedFor(request))
       if (model) return isMessagesClient(request) ? messagesModel(model) : model
       throw new ApiError(
         'model_not_found',
@@ -70,7 +70,8 @@ export const catalogModelRoute =
     })
   }
 
-function allowedModels(catalog: CatalogSnapshot, request: FastifyRequest) {
+/** Whether the asking key may name a model. */
+function allowedFor(request: FastifyRequest): (model: Model) => boolean {
   const { allowList } = askingKey(request)
-  return publicModelList(catalog, (model) => !allowList || allowsModel(allowList, model))
+  return (model) => !allowList || allowsModel(allowList, model)
 }

@@ -101,7 +101,7 @@ export function ModelDialog(props: {
       </ul>
       <p className="text-sm text-muted" role="status">
         {found.length > SHOWN_MAX
-          ? `The first ${SHOWN_MAX} of ${formatCount(found.length)} models. Type to search.`
+          ? `The first ${SHOWN_MAX} of ${formatCount(found.length)} models of this kind. Type to search.`
           : plural(found.length, 'model')}
       </p>
     </DialogBox>
