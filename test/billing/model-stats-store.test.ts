@@ -113,7 +113,11 @@ test('sums up calls that named their model, within the span, and no others', asy
     BigInt(NOW - 7 * DAY_MS),
     BigInt(NOW),
   )
-  expect(models.get('acme/large')).toMatchObject({ calls: 25, firstTokenMs: summed!.first, tokensPerSecond: 20 })
+  expect(models.get('acme/large')).toMatchObject({
+    calls: 25,
+    firstTokenMs: summed!.first,
+    tokensPerSecond: 20,
+  })
   expect(summed!.calls).toBe(25)
   expect(models.get('acme/small')).toMatchObject({ calls: 9, firstTokenMs: null, tokensPerSecond: null })
   const alpha = offers.get('alpha/large')!

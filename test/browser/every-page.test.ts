@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
+import type { ModelDetails } from '../../src/core/api/models.ts'
 import { filled } from '../helpers/resources.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
 import { NARROW, WIDE } from './browser.ts'
@@ -87,6 +88,39 @@ describe('a page of an account is accessible, loads from this host alone and rec
     for (const secret of hidden) expect(await account.watch.placesOf(secret)).toEqual([])
   })
 })
+
+test(
+  'the page of a model has its paragraph, what it can do, and its days as a chart and a table',
+  async () => {
+    const { page, context, watch } = await browser.open(stack.url)
+    const days = [
+      { day: '2027-01-30', first_token_ms: 321, tokens_per_second: 54.4, uptime: 0.995 },
+      { day: '2027-01-31', first_token_ms: null, tokens_per_second: null, uptime: null },
+    ]
+    const address = '/console/api/models/acme%2Fswift'
+    const known = (await (await fetch(stack.url + address)).json()) as ModelDetails
+    const body = JSON.stringify({ ...known, days } satisfies ModelDetails)
+    await page.route(`**${address}`, (route) => route.fulfill({ contentType: 'application/json', body }))
+    await page.goto(`${stack.url}/models/acme/swift`)
+    await page.getByText(known.description).waitFor()
+    const panel = page.getByRole('region', { name: 'Performance' })
+    await panel.locator('svg rect').first().waitFor()
+    await panel.getByRole('radio', { name: 'Uptime' }).check()
+    await panel.getByText('Share of successful attempts by day, UTC.').waitFor()
+    await panel.locator('summary').click()
+    await panel.getByRole('row', { name: '30 Jan 2027 321 ms 54 tokens/s 99.50%' }).waitFor()
+    await panel.getByRole('row', { name: '31 Jan 2027 – – –' }).waitFor()
+    await page
+      .getByRole('region', { name: 'Price history' })
+      .getByRole('cell', { name: '$1.234567' })
+      .waitFor()
+    await page.getByRole('region', { name: 'Use this model' }).getByRole('tab', { name: 'Python' }).click()
+    await expectAccessible(page)
+    expect(watch.problems).toEqual([])
+    await context.close()
+  },
+  TEST_TIMEOUT_MS,
+)
 
 test(
   'while answers are simulated every page says so',

@@ -123,9 +123,9 @@ describe('where no real key is set', () => {
     expect(facts.data.map(({ id }) => id)).toEqual(ids)
     const listed = publicModelList(snapshot, () => true).data.map(({ id }) => id)
     expect(listed).toEqual(['auto', ...ids])
-    expect(messagesModelPage(publicModelList(snapshot, () => true).data, { limit: '1000' }).data).toHaveLength(
-      filterModels(models, { kind: 'chat' }).length + 1,
-    )
+    expect(
+      messagesModelPage(publicModelList(snapshot, () => true).data, { limit: '1000' }).data,
+    ).toHaveLength(filterModels(models, { kind: 'chat' }).length + 1)
     expect(countModels(snapshot).models).toBe(ids.length)
     expect(filterModels(models, {})).toHaveLength(ids.length)
     const readme = await readFile('README.md', 'utf8')

@@ -8,7 +8,7 @@ import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { IdentityList } from '../../src/core/api/identities.ts'
 import type { BillingDetailsView, InvoiceView, TopUpInvoices } from '../../src/core/api/invoices.ts'
 import type { KeyList, KeyView } from '../../src/core/api/keys.ts'
-import type { ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
+import type { ModelDetails, ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
 import type {
   ActivityEntry,
   MemberList,
@@ -68,6 +68,9 @@ export const modelsQuery = queryOptions({
   },
   staleTime: 60_000,
 })
+
+export const modelDetailsQuery = (id: string) =>
+  queryOptions({ ...readOf<ModelDetails>(path`/console/api/models/${id}`), staleTime: 60_000 })
 
 export const modelProvidersQuery = (id: string) =>
   queryOptions({

@@ -1,22 +1,25 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, Navigate, useParams } from '@tanstack/react-router'
+import type { ModelDetails } from '../../src/core/api/models.ts'
 import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
-import { modelsQuery } from '../api/queries.ts'
-import { Note, QueryView } from '../components/feedback/messages.tsx'
+import { modelDetailsQuery, modelsQuery } from '../api/queries.ts'
+import { Note, QueryView, SkeletonLines } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
 import { DataTable } from '../components/table/data-table.tsx'
 import { Identifier } from '../components/text/copy.tsx'
 import { Money } from '../components/text/money.tsx'
 import { CodeTabs, Snippets } from '../components/text/snippets.tsx'
-import { Facts, Stats } from '../components/text/values.tsx'
+import { Badge, Facts, Stats } from '../components/text/values.tsx'
 import { formatCount, formatDate, formatDiscount, formatDuration, rateNumber } from '../lib/format.ts'
 import { gatewayAddress } from '../lib/gateway-address.ts'
+import { modelAbilities } from '../lib/models/model-abilities.ts'
 import { type CatalogModel, findModel, hasWindow } from '../lib/models/model-catalog.ts'
 import { exampleRequest } from '../lib/models/model-example.ts'
 import { modelPrices } from '../lib/models/model-prices.ts'
 import { imagePrices, unitCount } from '../lib/models/unit-prices.ts'
 import { requestCode } from '../lib/playground/request-code.ts'
 import { OutputLimit, Throughput, TokenCount } from './models/model-figures.tsx'
+import { ModelPerformance, PriceHistory } from './models/model-history.tsx'
 import { ModelTags } from './models/model-list.tsx'
 import { ModelProviders } from './models/model-providers.tsx'
 import { NotFoundPage } from './not-found-page.tsx'
@@ -24,19 +27,22 @@ import { NotFoundPage } from './not-found-page.tsx'
 /** One model: its prices, what it can do, who serves it, and a call to it ready to paste. An alias leads here, too. */
 export function ModelPage() {
   const { _splat: id = '' } = useParams({ from: '/open/models/$' })
+  const details = useQuery(modelDetailsQuery(id))
   return (
     <QueryView query={useQuery(modelsQuery)}>
       {({ models }) => {
         const model = findModel(models, id)
         if (!model) return <NotFoundPage />
         if (model.id !== id) return <Navigate to="/models/$" params={{ _splat: model.id }} replace />
-        return <ModelView model={model} />
+        // Shown at once rather than moved down by the paragraph.
+        if (details.isPending) return <SkeletonLines />
+        return <ModelView model={model} details={details.data} />
       }}
     </QueryView>
   )
 }
 
-const ModelView = ({ model }: { model: CatalogModel }) => (
+const ModelView = ({ model, details }: { model: CatalogModel; details: ModelDetails | undefined }) => (
   <SitePage
     back={<Link to="/models">← All models</Link>}
     title={model.name}
@@ -47,6 +53,7 @@ const ModelView = ({ model }: { model: CatalogModel }) => (
       </span>
     }
   >
+    {details && <p className="max-w-[75ch] text-soft">{details.description}</p>}
     {model.status === 'unavailable' && (
       <Note tone="warn">
         No provider is available for this model. It may work with{' '}
@@ -87,7 +94,7 @@ const ModelView = ({ model }: { model: CatalogModel }) => (
               model.least_units !== undefined &&
               `${unitCount(model.unit, model.least_units)} a request`,
             'Input modalities': model.input_modalities.join(', '),
-            ...abilitiesOf(model),
+            Capabilities: <Capabilities model={model} />,
             Popularity:
               model.popularity !== null && `no. ${model.popularity} here by requests of the last 7 days`,
             'Time to first token': model.first_token_ms !== null && (
@@ -98,8 +105,6 @@ const ModelView = ({ model }: { model: CatalogModel }) => (
                 <Throughput perSecond={model.tokens_per_second} />, median of the last 7 days
               </>
             ),
-            'Open weights': yesNo(model.open_weights),
-            'Zero data retention': model.zdr ? 'available' : 'not available',
             'Price updated': formatDate(model.updated_at),
           }}
         />
@@ -112,34 +117,15 @@ const ModelView = ({ model }: { model: CatalogModel }) => (
           </Link>
         </p>
       </Panel>
-      <Panel title="Call it" padded>
+      <Panel title="Use this model" padded>
         <ModelSnippets model={model} />
       </Panel>
     </div>
+    {details && <ModelPerformance days={details.days} />}
     <ModelProviders model={model} />
+    {details?.prices && <PriceHistory model={model} prices={details.prices} />}
   </SitePage>
 )
-
-/** What models of a kind can do or not, by the parameter that says so. */
-const ABILITIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  chat: { 'Tool calling': 'tools', 'Structured output': 'response_format' },
-  embeddings: { 'Shorter vectors': 'dimensions' },
-  image: { 'Choice of background': 'background', 'Choice of style': 'style' },
-  transcription: {
-    'Translation into English': 'translations',
-    'Times of words': 'timestamp_granularities',
-  },
-}
-
-function abilitiesOf(model: CatalogModel): Record<string, string> {
-  const { kind = 'chat', supported_parameters: parameters } = model
-  const named = Object.entries(ABILITIES[kind] ?? {})
-  return {
-    ...Object.fromEntries(named.map(([name, parameter]) => [name, yesNo(parameters.includes(parameter))])),
-    ...(kind === 'chat' && { Reasoning: yesNo(model.reasoning) }),
-    ...(kind === 'image' && { 'Edits images': yesNo(model.input_modalities.includes('image')) }),
-  }
-}
 
 function ModelSnippets({ model }: { model: CatalogModel }) {
   const example = exampleRequest(model, gatewayAddress())
@@ -156,7 +142,17 @@ const ListPrice = ({ usd }: { usd: string }) => (
   </>
 )
 
-const yesNo = (is: boolean) => (is ? 'yes' : 'no')
+function Capabilities({ model }: { model: CatalogModel }) {
+  const abilities = modelAbilities(model)
+  if (abilities.length === 0) return 'none listed'
+  return (
+    <span className="row gap-1">
+      {abilities.map((name) => (
+        <Badge key={name}>{name}</Badge>
+      ))}
+    </span>
+  )
+}
 
 /** What a model for images makes, and the price of each; nothing for other models. */
 function ImagePrices({

@@ -126,7 +126,9 @@ export const CatalogModel = Type.Object(
   {
     ...AUTO_ENTRY,
     name: Type.Optional(Type.String()),
-    description: Type.Optional(Type.String({ description: 'A paragraph; only where one model is asked for' })),
+    description: Type.Optional(
+      Type.String({ description: 'A paragraph; only where one model is asked for' }),
+    ),
     kind: Type.Optional(Type.String()),
     context_length: Type.Optional(Type.Integer()),
     max_output_tokens: Type.Optional(nullable(Type.Integer())),

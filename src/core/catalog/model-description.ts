@@ -133,9 +133,7 @@ function abilities({ id, supportedParameters, reasoning }: DescribedModel): Sent
 
 const endings = (model: DescribedModel): Sentence[] => [
   priceSentence(model),
-  model.deprecatedAt
-    ? `${makerName(model.vendor)} shuts it down on ${dayOf(model.deprecatedAt)}.`
-    : null,
+  model.deprecatedAt ? `${makerName(model.vendor)} shuts it down on ${dayOf(model.deprecatedAt)}.` : null,
 ]
 
 /** USD per million output tokens, up to which a chat model is in a class. */
@@ -161,7 +159,9 @@ function priceSentence({ id, kind, unit, rate, imageUnits = {} }: DescribedModel
     const [units, name] = PRICED_UNITS[unit]
     if (unit === 'image') {
       const [usual] = Object.entries(imageUnits)
-      return usual ? `The default image, ${usual[0].replace(/^\//, '')}, costs ${usd(rate.units, BigInt(usual[1]))}.` : null
+      return usual
+        ? `The default image, ${usual[0].replace(/^\//, '')}, costs ${usd(rate.units, BigInt(usual[1]))}.`
+        : null
     }
     return `The price is ${usd(rate.units, units)} per ${name}.`
   }

@@ -2,7 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { messagesModel, messagesModelPage } from '../../catalog/messages-model-list.ts'
-import { catalogModelList, opaqueModelList, publicModelList, publicModelOf } from '../../catalog/model-list.ts'
+import {
+  catalogModelList,
+  opaqueModelList,
+  publicModelList,
+  publicModelOf,
+} from '../../catalog/model-list.ts'
 import {
   CatalogModel,
   CatalogModelList,

@@ -44,7 +44,9 @@ test('says only what the catalog knows', () => {
   expect(plain).toMatch(/8,192 tokens/)
   expect(plain).toMatch(/\$0\.95 per million input tokens and \$1\.90 per million output tokens/)
   expect(plain).toMatch(/second lowest/)
-  expect(plain).not.toMatch(/released|open weights|family|parameters|JSON|tools|reason|think|shuts|Cached|output,/)
+  expect(plain).not.toMatch(
+    /released|open weights|family|parameters|JSON|tools|reason|think|shuts|Cached|output,/,
+  )
 })
 
 test('says every fact that there is', () => {
@@ -58,16 +60,30 @@ test('says every fact that there is', () => {
   for (const part of [
     ...['a reasoning model', 'open weights', '22 September 2026', '31 January 2027', '2,048 tokens'],
     ...['235 billion parameters, 22 billion of them active', 'an alias', 'text, images and audio'],
-    ...['calls tools', 'JSON', 'the highest of five price classes', '$8 per million input tokens', '$0.80 per million tokens'],
+    ...[
+      'calls tools',
+      'JSON',
+      'the highest of five price classes',
+      '$8 per million input tokens',
+      '$0.80 per million tokens',
+    ],
   ])
     expect(text).toContain(part)
 })
 
 test.each([
-  ['only the month of a release that is the first of it', { released_at: '2025-12-01' }, /released in December 2025/],
+  [
+    'only the month of a release that is the first of it',
+    { released_at: '2025-12-01' },
+    /released in December 2025/,
+  ],
   ['no parameters of a mixture', { name: 'Mixtral 8x7B' }, /^(?!.*parameters).*Mixtral family/],
   ['no family that is the name', { name: 'Grok' }, /^(?!.*family)/],
-  ['that tokens cost nothing', { list_price: { prompt: '0', completion: '0' } }, /Its tokens cost nothing\.$/],
+  [
+    'that tokens cost nothing',
+    { list_price: { prompt: '0', completion: '0' } },
+    /Its tokens cost nothing\.$/,
+  ],
 ])('says %s', (_, fields, expected) => {
   expect(describe(fields)).toMatch(expected)
 })

@@ -43,7 +43,13 @@ test('has every day of the period, with the uptime over all offers where attempt
 
 test('leaves changes of the list price alone out of the prices', () => {
   const rate = (rateVersion: string, prompt: bigint, day: number) =>
-    ({ rateVersion, prompt, completion: 2_000_000n, units: null, effectiveAt: new Date(day * DAY_MS) }) as RateEntry
+    ({
+      rateVersion,
+      prompt,
+      completion: 2_000_000n,
+      units: null,
+      effectiveAt: new Date(day * DAY_MS),
+    }) as RateEntry
   const rates = [rate('b', 3_000_000n, 3), rate('b', 3_000_000n, 2), rate('a', 1_000_000n, 1)]
   expect(modelDetails(model, null, rates).prices).toEqual([
     { since: '1970-01-03T00:00:00.000Z', prompt: '3.00', completion: '2.00', units: null },
