@@ -53,6 +53,7 @@ import { consoleCallRoutes } from './http/call-lists.ts'
 import { compressJson } from './http/plugins/compress-json.ts'
 import { statePermissions } from './http/plugins/operator-access.ts'
 import { staticConsole } from './http/plugins/static-console.ts'
+import { consolePresetRoutes } from './http/presets.ts'
 import { paymentWebhooks } from './http/public/payment-webhooks.ts'
 import { queuesDashboard } from './http/public/queues-dashboard.ts'
 import { surfaceRoutes } from './http/public/surfaces.ts'
@@ -147,6 +148,7 @@ const CONSOLE_ROUTES = [
   consoleFeedbackRoute,
   promptLogRoutes,
   consoleByokKeyRoutes,
+  consolePresetRoutes,
   webhookRoutes,
   liveRoute,
 ]

@@ -200,7 +200,10 @@ export async function startKeyCache(options: KeyCacheOptions) {
       drop(change)
       for (const listener of listeners) listener(change)
     },
-    onUnknown: dropAll,
+    onUnknown: () => {
+      dropAll()
+      for (const listener of listeners) listener({ everyAccount: true })
+    },
     onFailure: (error) => logger.error({ err: error }, 'API key changes poll failed'),
     ...(options.pollMs !== undefined && { pollMs: options.pollMs }),
   })
@@ -231,7 +234,7 @@ export async function startKeyCache(options: KeyCacheOptions) {
     },
     /** Evicts what a local change affects before its message arrives, so that it is visible here immediately. */
     forget: drop,
-    /** Calls a listener with every announced change, after it was applied here. */
+    /** Calls a listener with every announced change, after it was applied here, and with one of all accounts if some were missed. */
     onChange: (listener: (change: KeyChange) => void): void => void listeners.push(listener),
     async stop(): Promise<void> {
       stopWatching()

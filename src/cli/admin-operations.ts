@@ -96,6 +96,7 @@ export const secretCommands: AdminCommands = {
       webhook_secrets_resealed: resealed.webhook_endpoints ?? 0,
       authenticator_secrets_resealed: resealed.account_totp ?? 0,
       platform_keys_resealed: resealed.platform_keys ?? 0,
+      presets_resealed: resealed.preset_versions ?? 0,
       not_opened: unopened.length,
       api_keys_under_previous: waiting,
     }

@@ -3,6 +3,7 @@ import { startKeyCache } from '../accounts/key-cache.ts'
 import { createKeyEditThrottle } from '../accounts/key-edit-throttle.ts'
 import { createKeyHasher } from '../accounts/key-hash.ts'
 import { createKeyStore } from '../accounts/key-store.ts'
+import { createPresetCache } from '../accounts/presets/preset-cache.ts'
 import { createCallRecords } from '../billing/call-records/call-records.ts'
 import { createReports } from '../billing/reports/reports.ts'
 import { createUsageSeriesStore } from '../billing/reports/usage-series-store.ts'
@@ -101,8 +102,10 @@ export async function composeApi(
     refreshMs: config.keyReloadMs,
   })
   resources.defer(() => keyCache.stop())
+  let forgetPresets: (change: KeyChange) => void = () => undefined
   const announce = (change: KeyChange) => {
     keyCache.forget(change)
+    forgetPresets(change)
     return announceKeyChange(redis, change)
   }
   const queues = openQueues(clients.queueRedis, resources)
@@ -115,6 +118,12 @@ export async function composeApi(
   const money = await composeMoney(config, { ...clients, developmentRefusal })
   const people = composePeople(config, { ...clients, announce }, money)
   const signIn = composeSignIn(config, { ...clients, announce, mailQueue: queues.mail }, money, people)
+  const presetCache = createPresetCache({
+    ...{ presets: people.presets, logger, clock: Date.now },
+    refreshMs: config.keyReloadMs,
+  })
+  forgetPresets = presetCache.forget
+  keyCache.onChange(presetCache.forget)
   const health = await followOfferHealth({
     redis,
     subscriber: clients.healthSubscriber,
@@ -163,7 +172,7 @@ export async function composeApi(
     ...{ config, publicUrl, publicPath: publicPathOf(publicUrl), isSecure },
     /** The same settings, for consumers that declare only some of them. */
     limits: config,
-    ...{ redis, queues, announce, keyCache, logger, clock },
+    ...{ redis, queues, announce, keyCache, presetCache, logger, clock },
     cookies: createSessionCookies(isSecure),
     /** Whether sign-in with admin keys is disabled. */
     ssoOnly: config.operatorSsoOnly,

@@ -25,6 +25,7 @@ import { createOrganisationStore } from '../accounts/organisation/organisation-s
 import { createPasswordCheck } from '../accounts/password-check.ts'
 import { createPasswordHasher } from '../accounts/password-hash.ts'
 import { createPasswordReset } from '../accounts/password-reset.ts'
+import { createPresetStore, PRESET_PURPOSE } from '../accounts/presets/preset-store.ts'
 import { createPasskeys } from '../accounts/second-factor/passkeys.ts'
 import { createRecoveryCodes } from '../accounts/second-factor/recovery-codes.ts'
 import { createSecondFactor } from '../accounts/second-factor/second-factor.ts'
@@ -119,6 +120,11 @@ export function composePeople(config: Readonly<Config>, clients: PeopleClients, 
     createSealer(masterKeys, STORED_RESPONSE_PURPOSE),
     { bytesPerAccount: config.promptLogBytesPerAccount, bytesInAll: config.promptLogBytesInAll },
   )
+  const announceAccount = (accountId: string) => announce({ accountId })
+  const presets = createPresetStore({
+    ...{ postgres, announceAccount },
+    sealer: createSealer(masterKeys, PRESET_PURPOSE),
+  })
   const auditLog = createAuditLog(postgres, logger)
   const shared = { ...money, accounts, directory, credentials, passwords, factors, keys, editKey, operators }
   const audited = { ...shared, announce, auditedAction: auditLog.auditedAction, clock }
@@ -136,11 +142,8 @@ export function composePeople(config: Readonly<Config>, clients: PeopleClients, 
     editKey,
     monthlyBudgets: createMonthlyBudgets({ accounts, members, applyBudgetChange, clock }),
     operators,
-    byokKeys: createByokKeyStore({
-      postgres,
-      masterKeys,
-      announceAccount: (accountId) => announce({ accountId }),
-    }),
+    byokKeys: createByokKeyStore({ postgres, masterKeys, announceAccount }),
+    presets,
     endpoints: createEndpointStore(postgres, createSealer(masterKeys, WEBHOOK_SECRET_PURPOSE), randomBytes),
     deliveries,
     retryDelivery: createRetryDelivery(postgres, deliveries),
@@ -159,6 +162,7 @@ export function composePeople(config: Readonly<Config>, clients: PeopleClients, 
       ...{ postgres: reportsReplica, ledger },
       latestPromptLogs: promptLogs.latest,
       latestResponses: storedResponses.latest,
+      presets: presets.list,
     }),
     /** Newest first. */
     rateHistory: (modelId: string, limit: number) => readRateHistory(reportsPostgres, modelId, limit),

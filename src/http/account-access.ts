@@ -96,6 +96,7 @@ function accountToRead(key: KeyRecord, query: { account_id?: string }): string {
 const PURPOSES: Record<KeyScope, string> = {
   provider_keys: 'manage provider keys',
   top_ups: 'open or read top-ups',
+  presets: 'manage presets',
 }
 
 /** An onRequest hook after `requireKey`: 403 for a key without the scope. */
@@ -104,6 +105,6 @@ const requireScope = (scope: KeyScope) => async (request: FastifyRequest) => {
   throw new ApiError(
     'not_permitted',
     `This API key may not ${PURPOSES[scope]}: it does not have the scope \`${scope}\`. ` +
-      'An owner or admin can enable it in the console under API keys → Edit → Permissions, for a key created by an owner or admin.',
+      'An owner or admin can enable it in the console under API keys → Edit → Permissions, for a key created by a member whose role permits it.',
   )
 }

@@ -177,6 +177,7 @@ async function removePeople(transaction: PostgresTransaction, account: Account):
   await transaction.storedResponse.deleteMany(ofAccount)
   await transaction.routerOutcome.deleteMany(ofAccount)
   await transaction.providerKey.deleteMany(ofAccount)
+  await transaction.preset.deleteMany(ofAccount)
   // Invoices are kept unchanged, because tax law requires them.
   await transaction.billingDetails.deleteMany(ofAccount)
   await transaction.webhookEndpoint.deleteMany(ofAccount)

@@ -26,8 +26,10 @@ export function createAccountExport(deps: {
   latestPromptLogs: (accountId: string) => Promise<object[]>
   /** The latest stored responses of an account, decrypted. */
   latestResponses: (accountId: string) => Promise<object[]>
+  /** The latest version of each preset of an account. */
+  presets: (accountId: string) => Promise<object[]>
 }) {
-  const { postgres, ledger, latestPromptLogs, latestResponses } = deps
+  const { postgres, ledger, latestPromptLogs, latestResponses, presets } = deps
 
   const ledgerLines = async (accountId: string): Promise<LedgerLine[]> => {
     const lines: LedgerLine[] = []
@@ -111,6 +113,7 @@ export function createAccountExport(deps: {
         ...newestFirst,
         select: { id: true, providerId: true, name: true, last4: true, createdAt: true },
       }),
+      presets: await presets(accountId),
       webhooks: await postgres.webhookEndpoint.findMany({
         ...newestFirst,
         select: { id: true, url: true, eventTypes: true, enabled: true, createdAt: true },

@@ -1,3 +1,4 @@
+import { PRESET_PURPOSE } from '../accounts/presets/preset-store.ts'
 import { TOTP_PURPOSE } from '../accounts/second-factor/totp.ts'
 import { PLATFORM_KEY_PURPOSE } from '../catalog/platform-keys.ts'
 import { BYOK_KEY_PURPOSE } from '../core/routing/byok.ts'
@@ -45,6 +46,12 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
     purpose: PLATFORM_KEY_PURPOSE,
     key: 'provider_id',
     context: "provider_id || ' ' || array_to_string(origins, ' ')",
+  },
+  {
+    table: 'preset_versions',
+    column: 'settings_sealed',
+    purpose: PRESET_PURPOSE,
+    context: "account_id || '/' || name || '@' || version",
   },
   { table: 'alarm_destinations', column: 'target_sealed', purpose: DESTINATION_PURPOSE, context: 'id' },
 ]

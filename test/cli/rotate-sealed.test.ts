@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../src/accounts/key-store.ts'
+import { createPresetStore, PRESET_PURPOSE } from '../../src/accounts/presets/preset-store.ts'
 import { createTotpStore, TOTP_PURPOSE } from '../../src/accounts/second-factor/totp.ts'
 import { createByokKeyStore } from '../../src/byok/byok-key-store.ts'
 import { createPlatformKeyStore, readPlatformKeys } from '../../src/catalog/platform-key-store.ts'
@@ -65,6 +66,13 @@ describe('rotate-sealed', () => {
     const keys = createKeyStore(ledger.postgres, createKeyHasher([before]), randomBytes)
     const apiKey = await keys.create(accountId, PLAIN_KEY)
 
+    const presetsUnder = (masterKeys: MasterKeys) =>
+      createPresetStore({
+        postgres: ledger.postgres,
+        sealer: createSealer(masterKeys, PRESET_PURPOSE),
+        announceAccount: async () => undefined,
+      })
+    await presetsUnder([before]).save(accountId, { name: 'x', settings: { seed: 7 }, author: 'key_1' })
     const totp = createTotpStore(ledger.postgres, createSealer([before], TOTP_PURPOSE), Date.now)
     const app = await totp.begin(accountId, 'ann@example.test')
     const redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
@@ -81,6 +89,7 @@ describe('rotate-sealed', () => {
         webhook_secrets_resealed: 2,
         authenticator_secrets_resealed: 1,
         platform_keys_resealed: 1,
+        presets_resealed: 1,
         not_opened: 0,
         api_keys_under_previous: 1,
       },
@@ -98,6 +107,8 @@ describe('rotate-sealed', () => {
     const [ours] = await readPlatformKeys(ledger.postgres)
     const platformSealer = createSealer([after], PLATFORM_KEY_PURPOSE)
     expect(platformSealer.open(ours!.secretSealed, platformKeyContext('acme', origins))).toBe('sk-platform')
+
+    expect(await presetsUnder([after]).list(accountId)).toMatchObject([{ settings: { seed: 7 } }])
 
     const moved = createKeyStore(ledger.postgres, createKeyHasher([after, before]), randomBytes)
     expect(await moved.findBySecret(apiKey.secret)).toMatchObject({ id: apiKey.key.id })

@@ -26,6 +26,8 @@ export const ACCOUNT_ACTIONS = [
   'provider_key.added',
   'provider_key.changed',
   'provider_key.removed',
+  'preset.saved',
+  'preset.deleted',
   'webhook.added',
   'webhook.removed',
   'webhook.secret_rotated',

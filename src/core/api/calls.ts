@@ -51,6 +51,10 @@ const Labels = Type.Object({
   /** `HTTP-Referer`, without query. */
   referer: Type.Optional(Type.String()),
   metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+  /** The version of the preset that it used: `name@3`. */
+  preset: Type.Optional(Type.String()),
+  /** The conversation that it belongs to. */
+  session: Type.Optional(Type.String()),
 })
 export type Labels = Static<typeof Labels>
 

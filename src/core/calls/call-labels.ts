@@ -1,5 +1,5 @@
 /**
- * The client's labels of a call for its own records: shown in its request log, never forwarded to a provider. All of
+ * The client's labels of a call for its own records, and what the gateway noted of its request: shown in its request log, never forwarded to a provider. All of
  * them are short, and absent if nothing usable was sent.
  */
 export interface CallLabels {
@@ -9,6 +9,10 @@ export interface CallLabels {
   referer?: string
   /** From the body's `metadata`: names and texts. */
   metadata?: Record<string, string>
+  /** The version of the preset that it used, `name@3`. */
+  preset?: string
+  /** The id of the conversation that it belongs to; see readConversationId. */
+  session?: string
 }
 
 const TITLE_CHARS_MAX = 100
@@ -24,15 +28,18 @@ const VALUE_CHARS_MAX = 100
 export function readCallLabels(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   body: unknown,
+  { preset, session }: { preset?: string | undefined; session?: string | undefined } = {},
 ): CallLabels | undefined {
   const title = headerText(headers['x-title'], TITLE_CHARS_MAX)
   const referer = refererText(headers['http-referer'])
   const metadata = readMetadata(body)
-  if (title === undefined && referer === undefined && metadata === undefined) return undefined
+  if (!(title ?? referer ?? metadata ?? preset ?? session)) return undefined
   return {
     ...(title !== undefined && { title }),
     ...(referer !== undefined && { referer }),
     ...(metadata !== undefined && { metadata }),
+    ...(preset !== undefined && { preset }),
+    ...(session !== undefined && { session }),
   }
 }
 

@@ -51,6 +51,7 @@ export type IdPrefix =
   | 'hook'
   | 'pkey'
   | 'grant'
+  | 'preset'
   | 'echg'
   | 'api'
   | 'settle'

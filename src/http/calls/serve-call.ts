@@ -83,7 +83,9 @@ export interface RequestedCall {
   fingerprint: unknown
   format: ResponseFormat<string | WholeBody>
   /** What its route left out of the body; added to `x-ignored-parameters`. */
-  ignored?: readonly string[]
+  ignored?: readonly string[] | undefined
+  /** The version of the preset that it uses, `name@3`; absent: none. */
+  preset?: string | undefined
   /** See IncomingCall. */
   planned?: PlannedCall
   /** Wraps, or replaces, the writer that receives the call's frames. */
@@ -107,8 +109,8 @@ export async function serveCall(
 ): Promise<FastifyReply> {
   const { call: asking, fingerprint, format, planned, watch = (writer: CompletionWriter) => writer } = asked
   const { bodyReservation: reservation, bodyBytes } = request
-  const labels = readCallLabels(request.headers, request.body)
-  const conversation = isTraced() ? readConversationId(request.headers, request.body) : undefined
+  const session = readConversationId(request.headers, request.body)
+  const labels = readCallLabels(request.headers, request.body, { preset: asked.preset, session })
   const prompt =
     key.promptLogDays === undefined ? null : deps.promptLogs.readPrompt(request.body ?? asking.content)
   // The request object lives as long as its response, so that its text is released here.
@@ -123,7 +125,7 @@ export async function serveCall(
     body: fingerprint,
     bodyBytes,
     labels,
-    conversation,
+    conversation: isTraced() ? session : undefined,
     noteRate: request.noteRate.bind(request),
     planned,
   }

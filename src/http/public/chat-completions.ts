@@ -8,15 +8,18 @@ import {
   refuseLongText,
 } from '../../core/calls/chat-request.ts'
 import { CALL_PAYMENT_ACCOUNT } from '../../core/payments/x402.ts'
+import { onStableChat } from '../../core/presets/apply-preset.ts'
+import { namesPreset } from '../../core/presets/preset.ts'
 import { CHAT_FORMAT } from '../calls/chat-format.ts'
 import { type CallServices, callingKey, mayCall, type RequestedCall, serveCall } from '../calls/serve-call.ts'
+import { type CallBody, withPreset } from '../calls/use-preset.ts'
 import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './x402-calls.ts'
 
 /** POST /v1/chat/completions: validates, starts the call, relays its response. */
 export const chatCompletionsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { callPath: deps, paidCalls } = app.services
+    const { callPath: deps, paidCalls, presetCache } = app.services
     app.post(
       path,
       {
@@ -29,10 +32,13 @@ export const chatCompletionsRoute =
         schema: { summary: 'A chat completion, whole or as a stream', body: ChatBody },
         ...(paidCalls && { errorHandler: askForKey }),
       },
-      async (request, reply) =>
-        paidCalls && isGuest(request)
-          ? servePaidChat(request.body, request, reply, deps, paidCalls)
-          : serveCall(callingKey(request), askedChat(request.body, request), request, reply, deps),
+      async (request, reply) => {
+        if (paidCalls && isGuest(request)) return servePaidChat(request, reply, deps, paidCalls)
+        const used = namesPreset(request.body)
+          ? await withPreset(request, presetCache, onStableChat)
+          : { body: request.body }
+        return serveCall(callingKey(request), askedChat(used, request), request, reply, deps)
+      },
     )
   }
 
@@ -40,21 +46,25 @@ export interface ChatServices extends CallServices {
   limits: CallServices['limits'] & { bodyLimitBytes: number }
 }
 
-function askedChat(body: ChatBody, { exactJson }: FastifyRequest): RequestedCall & { call: ChatRequest } {
+type ChatRouteRequest = FastifyRequest & { body: ChatBody }
+
+function askedChat(
+  { body, preset, leftOut }: CallBody<ChatBody>,
+  { body: sent, exactJson }: ChatRouteRequest,
+): RequestedCall & { call: ChatRequest } {
   const call = normalizeChatRequest(body, exactJson)
   // Requests whose schemas differ only in what parsing alters are different requests.
-  return { call, fingerprint: { ...body, ...exactJson }, format: CHAT_FORMAT }
+  return { call, fingerprint: { ...sent, ...exactJson }, format: CHAT_FORMAT, preset, ignored: leftOut }
 }
 
 /** Validates a chat completion without a key, and starts its call once it is paid. Throws ApiError. */
 async function servePaidChat(
-  body: ChatBody,
-  request: FastifyRequest,
+  request: ChatRouteRequest,
   reply: FastifyReply,
   deps: ChatServices,
   paidCalls: PaidCalls,
 ): Promise<FastifyReply> {
-  const asked = askedChat(body, request)
+  const asked = askedChat({ body: request.body }, request)
   refuseLongText(mediaParts(asked.call.content.messages), request.bodyBytes, deps.limits.textBodyLimitBytes)
   const path = deps.pathOf(CALL_PAYMENT_ACCOUNT)
   const paid = await payForCall(asked.call, request, reply, { ...paidCalls, admission: path.admission })

@@ -9,10 +9,12 @@ import { CountTokensBody, type NativeContent, parseCountRequest } from '../../co
 import { type CatalogSnapshot, findByWireName, findModel, type Model } from '../../core/catalog/catalog.ts'
 import { mediaRules } from '../../core/media/media-rules.ts'
 import { mediaTokens, sumOfTokens } from '../../core/media/media-tokens.ts'
+import { onTokenCount } from '../../core/presets/apply-preset.ts'
 import { modelNotFound } from '../../core/routing/plan-refusal.ts'
 import { countPrompt } from '../../providers/count-tokens.ts'
 import { stableMessagesError } from '../calls/messages-format.ts'
 import { callingKey, refuseLongPrompt } from '../calls/serve-call.ts'
+import { withPreset } from '../calls/use-preset.ts'
 import { speakMessages } from '../plugins/messages-wire.ts'
 import { createSlots } from '../slots.ts'
 
@@ -29,7 +31,7 @@ const COUNTED_EXACTLY = /^(gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|chatgpt-4o|o[134])(-|\
 export const countTokensRoute =
   (path: string, { id, isExtended }: Surface): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { catalog, limits } = app.services
+    const { catalog, limits, presetCache } = app.services
     const slots = createSlots({
       max: COUNTS_MAX,
       maxPerHolder: COUNTS_PER_KEY_MAX,
@@ -53,9 +55,10 @@ export const countTokensRoute =
       },
       async (request, reply) => {
         const { keyId } = callingKey(request)
-        const call = parseCountRequest(request.body)
+        const { body } = await withPreset(request, presetCache, onTokenCount)
+        const call = parseCountRequest(body)
         refuseLongPrompt(call, request, limits)
-        const model = modelOf(request.body.model ?? 'auto', catalog())
+        const model = modelOf(body.model ?? 'auto', catalog())
         return slots.run(keyId, async () => {
           const { tokens, isExact } = await countFor(call, model, isExtended)
           if (isExtended) reply.header('x-token-count', isExact ? 'exact' : 'upper-bound')

@@ -4,14 +4,17 @@ import {
   fieldsWithoutEffect,
   normalizeExtendedRequest,
 } from '../../core/calls/extended-request.ts'
+import { onChat } from '../../core/presets/apply-preset.ts'
+import { namesPreset } from '../../core/presets/preset.ts'
 import { extendedFormat } from '../calls/extended-format.ts'
 import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
+import { type CallBody, withPreset } from '../calls/use-preset.ts'
 
 /** POST /v2/chat/completions: like /v1 with tool loops and more fields; held, routed and charged the same way. */
 export const extendedChatRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const deps = app.services.callPath
+    const { callPath: deps, presetCache } = app.services
     app.post(
       path,
       {
@@ -23,12 +26,16 @@ export const extendedChatRoute =
         },
       },
       async (request, reply) => {
-        const { body, exactJson } = request
+        const { body: sent, exactJson } = request
+        const { body, preset }: CallBody<ExtendedBody> = namesPreset(sent)
+          ? await withPreset(request, presetCache, onChat)
+          : request
         const asked = {
           call: normalizeExtendedRequest(body, exactJson),
           // The same body is another request on another surface.
-          fingerprint: { surface: path, body: { ...body, ...exactJson } },
-          ignored: fieldsWithoutEffect(body),
+          fingerprint: { surface: path, body: { ...sent, ...exactJson } },
+          ignored: fieldsWithoutEffect(sent),
+          preset,
           format: extendedFormat({ includeUsage: body.stream_options?.include_usage === true }),
         }
         return serveCall(callingKey(request), asked, request, reply, deps)

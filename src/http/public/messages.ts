@@ -4,9 +4,12 @@ import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
 import { MessagesBody, parseMessagesRequest } from '../../core/calls/messages-request.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { oncePer } from '../../core/kernel/once-per.ts'
+import { onMessages } from '../../core/presets/apply-preset.ts'
+import { namesPreset } from '../../core/presets/preset.ts'
 import { messagesWireUnspoken } from '../../core/routing/plan-refusal.ts'
 import { MESSAGES_FORMAT, stableMessagesError } from '../calls/messages-format.ts'
 import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
+import { type CallBody, withPreset } from '../calls/use-preset.ts'
 import { speakMessages } from '../plugins/messages-wire.ts'
 
 /** Whether any provider speaks the messages wire. */
@@ -23,7 +26,7 @@ const betasOf = ({ headers }: FastifyRequest): string => [headers['anthropic-bet
 export const messagesRoute =
   (path: string, { isExtended: anyWire }: Surface): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { catalog, callPath: deps } = app.services
+    const { catalog, callPath: deps, presetCache } = app.services
     // Under /v1 the surface is unavailable while no provider speaks the wire, and its errors are those of every path.
     const natively = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
       if (!anyWire && isSpoken(catalog())) speakMessages(request, reply, stableMessagesError)
@@ -43,11 +46,16 @@ export const messagesRoute =
         schema: { summary: 'A message on the messages wire, whole or as a stream', body: MessagesBody },
       },
       async (request, reply) => {
+        const { body, preset, leftOut }: CallBody<MessagesBody> = namesPreset(request.body)
+          ? await withPreset(request, presetCache, onMessages)
+          : request
         const asked = {
-          call: parseMessagesRequest(request.body, { betaHeader: betasOf(request), anyWire }),
+          call: parseMessagesRequest(body, { betaHeader: betasOf(request), anyWire }),
           // The same body on another surface is another request.
           fingerprint: [path, request.body],
           format: MESSAGES_FORMAT,
+          preset,
+          ignored: leftOut,
         }
         return serveCall(callingKey(request), asked, request, reply, deps)
       },

@@ -10,9 +10,12 @@ import { inputItems, referencedCalls, withReferencedItems } from '../../core/cal
 import { normalizeResponsesRequest, ResponsesBody } from '../../core/calls/responses-request.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { type CallId, callIdOfResponse, newCallId, responseIdOf } from '../../core/kernel/ids.ts'
+import { onResponses } from '../../core/presets/apply-preset.ts'
+import { namesPreset } from '../../core/presets/preset.ts'
 import { ResponsesFormat } from '../calls/responses-format.ts'
 import { callingKey, mayCall, type RequestedCall, serveCall } from '../calls/serve-call.ts'
 import { backgroundResponse, type StoredCall, storeBeforeEnd } from '../calls/store-response.ts'
+import { type CallBody, withPreset } from '../calls/use-preset.ts'
 import { noSuchResponse, streamStoredResponse } from './stored-responses.ts'
 
 const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
@@ -22,7 +25,14 @@ export const responsesRoute =
   (path: string, { id }: Pick<Surface, 'id'>): FastifyPluginAsyncTypebox =>
   async (app) => {
     const { services } = app
-    const { callPath: deps, reasoningBox, storedResponses: store, backgroundCalls, logger } = services
+    const {
+      callPath: deps,
+      reasoningBox,
+      storedResponses: store,
+      backgroundCalls,
+      logger,
+      presetCache,
+    } = services
     app.post(
       path,
       {
@@ -31,7 +41,13 @@ export const responsesRoute =
         schema: { summary: 'One response, whole, as typed events, or in background', body: ResponsesBody },
       },
       async (request, reply) => {
-        const { body } = request
+        const {
+          body,
+          preset,
+          leftOut = [],
+        }: CallBody<ResponsesBody> = namesPreset(request.body)
+          ? await withPreset(request, presetCache, onResponses)
+          : request
         const key = callingKey(request)
         const { accountId } = key
         const previousId =
@@ -42,7 +58,8 @@ export const responsesRoute =
         const asked = { ...body, input: withReferencedItems(input, earlier.items) }
         const openReasoning = reasoningBox.opener(accountId)
         const normalized = normalizeResponsesRequest(asked, { history: earlier.history, openReasoning })
-        const { customTools, ignored } = normalized
+        const { customTools } = normalized
+        const ignored = [...leftOut, ...normalized.ignored]
         const isBackground = body.background === true
         const isKept = body.store !== false
         // A response in background is streamed once it has ended.
@@ -53,7 +70,8 @@ export const responsesRoute =
         const previous = previousId === null ? null : responseIdOf(previousId)
         const echoed = { background: isBackground, metadata, previous_response_id: previous }
         const format = new ResponsesFormat(call, { customTools, sealReasoning }, echoed, isKept)
-        const requested: RequestedCall = { call, fingerprint: { surface: path, body }, format, ignored }
+        const fingerprint = { surface: path, body: request.body }
+        const requested: RequestedCall = { call, fingerprint, format, ignored, preset }
         if (!isKept) return serveCall(key, requested, request, reply, deps)
         const callId = newCallId(deps.pathOf(accountId).dispatch.clock())
         const items = JSON.stringify(inputItems(asked.input, callId))

@@ -19,6 +19,7 @@ import { providerKeysRoute } from '../byok-keys.ts'
 import { feedbackRoute } from '../call-feedback.ts'
 import { generationsRoute, usageCallsRoute } from '../call-lists.ts'
 import { crossOrigin } from '../plugins/cross-origin.ts'
+import { presetsRoute } from '../presets.ts'
 import { usageRoute } from '../usage.ts'
 import { countTokensRoute } from './count-tokens.ts'
 import { creditsRoute } from './credits.ts'
@@ -59,6 +60,10 @@ const ROUTES: Partial<Record<Surface['handler'], SurfaceRoute>> = {
   'provider-keys.create': providerKeysRoute,
   'provider-keys.update': providerKeysRoute,
   'provider-keys.delete': providerKeysRoute,
+  'presets.list': presetsRoute,
+  'presets.create': presetsRoute,
+  'presets.get': presetsRoute,
+  'presets.delete': presetsRoute,
   pricing: pricingRoute,
   openapi: openapiRoute,
   'surfaces.public': publicSurfacesRoute,

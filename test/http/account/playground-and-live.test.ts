@@ -314,6 +314,94 @@ describe('live figures', () => {
   })
 })
 
+describe('a preset', () => {
+  const settings = { model: 'test/one', temperature: 0.25, max_tokens: 5, system: 'Be brief.' }
+  const asKey = (secret: string, path: string, body?: object, method = body ? 'POST' : 'GET') =>
+    fetch(stack.url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${secret}`,
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+  const sentOn = () => stack.providers.log.requests.at(-1)!.body
+
+  test('is called by its name on every surface of chat models, and the record names its version', async () => {
+    const { client, secret, accountId } = await withKey({ name: 'presets', scopes: ['presets'] })
+    await client.json('/console/api/presets', { body: { name: 'support', settings } })
+    const calls: Array<[string, object]> = [
+      ['/v1/chat/completions', { messages: MESSAGES }],
+      ['/v2/chat/completions', { messages: MESSAGES }],
+      ['/v2/messages', { messages: MESSAGES, max_tokens: 5 }],
+      ['/v2/responses', { input: PROMPT }],
+    ]
+    for (const [path, body] of calls) {
+      const response = await asKey(secret, path, { model: '@preset/support', ...body })
+      expect(await response.json(), path).toMatchObject({ model: 'test/one' })
+      expect(sentOn(), path).toMatchObject({
+        temperature: 0.25,
+        messages: [{ role: 'system', content: 'Be brief.' }, { role: 'user' }],
+      })
+    }
+    const count = await asKey(secret, '/v2/messages/count_tokens', {
+      model: '@preset/support@1',
+      messages: MESSAGES,
+    })
+    expect(count.status).toBe(200)
+    await stack.settled(accountId)
+    const { data } = await client.json<{ data: CallSummary[] }>('/console/api/calls')
+    expect(data.map(({ labels }) => labels)).toEqual(calls.map(() => ({ preset: 'support@1' })))
+  })
+
+  test('changes with its next version, yields to the request, and widens no key', async () => {
+    const { client, secret, keyId } = await withKey({ name: 'presets', scopes: ['presets'] })
+    const ask = (more: object = {}) =>
+      asKey(secret, '/v2/chat/completions', { model: '@preset/x', messages: MESSAGES, ...more })
+    await expectError(await ask(), 404, 'model_not_found')
+    const saved = await asKey(secret, '/v2/presets', { name: 'x', settings })
+    expect(await saved.json()).toMatchObject({ version: 1, model: '@preset/x', settings })
+    // The absence was cached until the account changed.
+    expect((await ask({ temperature: 0.5, max_tokens: 3 })).status).toBe(200)
+    expect(sentOn()).toMatchObject({ temperature: 0.5 })
+    await asKey(secret, '/v2/presets', { name: 'x', settings: { model: 'test/one', temperature: 0.75 } })
+    await ask()
+    expect(sentOn()).toMatchObject({ temperature: 0.75 })
+    await ask({ model: '@preset/x@1' })
+    expect(sentOn()).toMatchObject({ temperature: 0.25 })
+    await asKey(secret, '/v2/presets', { name: 'x', restore: 1 })
+    expect(await (await asKey(secret, '/v2/presets/x')).json()).toMatchObject({
+      ...{ version: 3, settings, versions: [{ version: 3 }, { version: 2 }, { version: 1 }] },
+    })
+    await expectError(await ask({ model: '@preset/x@9' }), 404, 'model_not_found')
+    const unknown = await asKey(secret, '/v2/messages', {
+      ...{ model: '@preset/none', messages: MESSAGES, max_tokens: 5 },
+    })
+    expect(await unknown.json()).toMatchObject({ type: 'error', error: { type: 'not_found_error' } })
+
+    await client.json(`/console/api/keys/${keyId}`, {
+      method: 'PATCH',
+      body: { allowed_models: ['test/slow'] },
+    })
+    await expectError(await ask(), 403, 'not_permitted')
+    expect((await asKey(secret, '/v2/presets/x', undefined, 'DELETE')).status).toBe(200)
+    await expectError(await ask({ model: '@preset/x@1' }), 404, 'model_not_found')
+  })
+
+  test('is managed by keys with the permission alone, with settings that a call could have', async () => {
+    const { secret } = await withKey()
+    await expectError(await asKey(secret, '/v2/presets'), 403, 'not_permitted')
+    const { secret: permitted } = await withKey({ name: 'presets', scopes: ['presets'] })
+    const refused = async (body: object) =>
+      (await expectError(await asKey(permitted, '/v2/presets', body), 400, 'invalid_request')).param
+    expect(await refused({ name: 'No', settings })).toBe('name')
+    expect(await refused({ name: 'x', settings: { temperature: 3 } })).toBe('settings.temperature')
+    expect(await refused({ name: 'x', settings: { model: '@preset/y' } })).toBe('settings.model')
+    expect(await refused({ name: 'x' })).toBe('settings')
+    expect(await (await asKey(permitted, '/v2/presets')).json()).toEqual({ object: 'list', data: [] })
+  })
+})
+
 interface ExtendedCompletion {
   id: string
   choices: Array<{ finish_reason: string; message: object }>

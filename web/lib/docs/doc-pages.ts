@@ -58,6 +58,12 @@ const GROUPS: ReadonlyArray<{ name: string; pages: Array<Omit<DocPage, 'file'> &
         load: () => import('../../../docs/routing.md?raw'),
       },
       {
+        slug: 'presets',
+        title: 'Presets',
+        about: 'Models, routing, limits and a system text under a name.',
+        load: () => import('../../../docs/presets.md?raw'),
+      },
+      {
         slug: 'auto',
         title: 'auto',
         about: 'How auto chooses a model.',

@@ -184,6 +184,11 @@ const SCOPES: Record<KeyScope, { label: string; hint: string; permission: Permis
     hint: 'Through /billing/topups.',
     permission: 'billing',
   },
+  presets: {
+    label: 'Manage presets',
+    hint: 'Through /v2/presets. Every key of the account can call with presets, also without this.',
+    permission: 'keys',
+  },
 }
 
 /** What the key may do beside calls, for people whose role permits that. */

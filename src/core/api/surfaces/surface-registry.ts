@@ -106,6 +106,20 @@ const ENTRIES = {
     'Changes or disables a BYOK key.',
   ],
   'provider-keys.delete': ['DELETE /v1/provider-keys/{id}', 'Limited', 'open', 'Deletes a BYOK key.'],
+  'presets.list': ['GET /v2/presets', 'Limited', 'open', 'The latest version of each preset of the account.'],
+  'presets.create': [
+    'POST /v2/presets',
+    'Limited',
+    'open',
+    'Saves a version of a preset, or restores an earlier one.',
+  ],
+  'presets.get': [
+    'GET /v2/presets/{name}',
+    'Limited',
+    'open',
+    'One version of a preset, and the versions that are kept.',
+  ],
+  'presets.delete': ['DELETE /v2/presets/{name}', 'Limited', 'open', 'Deletes a preset with its versions.'],
   pricing: ['GET /pricing.json', 'Public', 'open', 'Live retail rates as timestamped JSON; CORS open.'],
   openapi: ['GET /openapi.json', 'Public', 'open', 'The OpenAPI 3.1 document of every route; CORS open.'],
   'surfaces.public': [
