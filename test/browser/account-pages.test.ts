@@ -13,7 +13,7 @@ import { codeOf } from '../helpers/totp-code.ts'
 import { expectAccessible } from './accessibility.ts'
 import { NARROW, type TestBrowser, WIDE } from './browser.ts'
 import { CONSOLE_MODELS, testConsole } from './console-stack.ts'
-import { exactAmount, expectToFit, goTo, heading } from './on-screen.ts'
+import { exactAmount, expectToFit, goTo, heading, signOut } from './on-screen.ts'
 import { lendSession } from './sample-account.ts'
 
 const TRIES = 3
@@ -77,7 +77,7 @@ describe('signing in', () => {
     expect(new URL(page.url()).search).toBe('?days=7')
     expect(new URL(page.url()).hash).toBe('#for-the-browser')
     const cookies = await context.cookies()
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await signOut(page)
     await page.getByRole('link', { name: 'Sign in', exact: true }).waitFor()
     // A copy of the cookie opens nothing.
     await context.addCookies(cookies)

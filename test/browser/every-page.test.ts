@@ -6,7 +6,7 @@ import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.
 import { NARROW, WIDE } from './browser.ts'
 import { PROVIDER_SECRET, testConsole } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
-import { heading } from './on-screen.ts'
+import { heading, openUserMenu } from './on-screen.ts'
 import { testSampleAccount } from './sample-account.ts'
 
 const TEST_TIMEOUT_MS = 60_000
@@ -144,6 +144,10 @@ test(
         .waitFor()
     }
     await expectAccessibleAtBothWidths(page)
+    // The foot of the navigation is in sight below the banner.
+    await page.goto(`${stack.url}/webhooks`)
+    const menu = await page.getByRole('button', { name: /^User menu: / }).boundingBox()
+    expect((menu?.y ?? WIDE.height) + (menu?.height ?? 0)).toBeLessThanOrEqual(WIDE.height)
     await page.unroute('**/console/api/gateway')
   },
   TEST_TIMEOUT_MS,
@@ -166,6 +170,25 @@ describe('a dialog is accessible:', () => {
       await expectAccessibleAtBothWidths(page)
       await page.keyboard.press('Escape')
       expect(watch.problems).toEqual([])
+    },
+    TEST_TIMEOUT_MS,
+  )
+
+  test(
+    'the menu of the user',
+    async () => {
+      const { page } = account
+      await page.goto(`${stack.url}/dashboard`)
+      await openUserMenu(page)
+      const menu = page.getByRole('dialog', { name: 'User menu' })
+      const theme = () => page.evaluate('document.documentElement.dataset.theme ?? null')
+      await menu.getByLabel('Dark').check()
+      expect(await theme()).toBe('dark')
+      await menu.getByLabel('System').check()
+      expect(await theme()).toBe(null)
+      await menu.getByLabel('Time zone').waitFor()
+      await expectAccessible(page)
+      await page.keyboard.press('Escape')
     },
     TEST_TIMEOUT_MS,
   )

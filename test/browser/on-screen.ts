@@ -54,6 +54,16 @@ export async function goTo(page: Page, name: string, title = name): Promise<void
   await heading(page, title).waitFor()
 }
 
+/** Opens the menu at the foot of the navigation. */
+export const openUserMenu = (page: Page): Promise<void> =>
+  page.getByRole('button', { name: /^User menu: / }).click()
+
+/** Signs out by the user menu. */
+export async function signOut(page: Page): Promise<void> {
+  await openUserMenu(page)
+  await page.getByRole('button', { name: 'Sign out' }).click()
+}
+
 /** Signs up on the page for it, and arrives at the dashboard. */
 export async function signUp({ page }: WatchedPage, origin: string, email: string, password: string) {
   await page.goto(`${origin}/sign-up`)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { PASSWORD, signedUp } from '../helpers/console-client.ts'
 import { testConsole } from './console-stack.ts'
-import { heading } from './on-screen.ts'
+import { heading, signOut } from './on-screen.ts'
 import { createSampleAccount, lendSession } from './sample-account.ts'
 
 const TEST_TIMEOUT_MS = 90_000
@@ -153,7 +153,7 @@ test(
     await expect.poll(kept, POLL).toBe(0)
 
     await converse()
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await signOut(page)
     await expect.poll(kept, POLL).toBe(0)
   },
   TEST_TIMEOUT_MS,

@@ -55,9 +55,8 @@ export function AccountLayout() {
       label="Account"
       pages={pages}
       head={(onNavigate) => session && <AccountSwitcher session={session} onNavigate={onNavigate} />}
-      user={email === undefined ? null : { name: email, title: email }}
+      user={email === undefined ? null : { name: email, signOut }}
       hasSessionEnded={session === null}
-      signOut={signOut}
       banner={
         <>
           <VerificationBanner />
@@ -66,13 +65,9 @@ export function AccountLayout() {
       }
       foot={(onNavigate) =>
         session?.permissions.includes('billing') && (
-          <Link
-            to="/billing"
-            className="stack-tight @container rounded-md border border-line p-3 text-inherit no-underline hover:border-line-strong"
-            onClick={onNavigate}
-          >
-            <span className="text-xs text-muted">Available</span>
-            <span className="font-bold">
+          <Link to="/billing" className="nav-link @container justify-between text-sm" onClick={onNavigate}>
+            Available
+            <span className="font-semibold text-ink">
               <MoneyPlace value="figure">
                 <Money usd={session.balance.available_usd} />
               </MoneyPlace>
@@ -147,23 +142,30 @@ function InvitationNote({ invitation }: { invitation: ReceivedInvitationView }) 
 
 /** `needs`: the permission that a page requires. `ofOrganisation`: only organisations have the page. */
 const PAGES = [
-  { to: '/dashboard', name: 'Dashboard', icon: LayoutDashboard },
-  { to: '/playground', name: 'Playground', icon: MessageSquareText, needs: 'keys' },
-  { to: '/keys', name: 'API keys', icon: KeyRound, needs: 'keys' },
-  { to: '/usage', name: 'Usage', icon: ChartNoAxesColumn },
-  { to: '/billing', name: 'Billing', icon: CreditCard, needs: 'billing' },
-  { to: '/provider-keys', name: 'Provider keys', icon: PlugZap, needs: 'view_integrations' },
-  { to: '/webhooks', name: 'Webhooks', icon: Webhook, needs: 'view_integrations' },
-  { to: '/members', name: 'Members', icon: Users, ofOrganisation: true },
-  { to: '/activity', name: 'Activity', icon: History, needs: 'activity' },
-  { to: '/organisation', name: 'Organisation', icon: Building2, ofOrganisation: true },
-  { to: '/models', name: 'Models', icon: LibraryBig },
-  { to: '/docs', name: 'Docs', icon: BookOpen },
-  { to: '/settings', name: 'Settings', icon: Settings },
+  { to: '/dashboard', name: 'Dashboard', icon: LayoutDashboard, group: 'Build' },
+  { to: '/playground', name: 'Playground', icon: MessageSquareText, group: 'Build', needs: 'keys' },
+  { to: '/keys', name: 'API keys', icon: KeyRound, group: 'Build', needs: 'keys' },
+  { to: '/models', name: 'Models', icon: LibraryBig, group: 'Build' },
+  { to: '/docs', name: 'Docs', icon: BookOpen, group: 'Build' },
+  { to: '/usage', name: 'Usage', icon: ChartNoAxesColumn, group: 'Observe' },
+  { to: '/activity', name: 'Activity', icon: History, group: 'Observe', needs: 'activity' },
+  { to: '/webhooks', name: 'Webhooks', icon: Webhook, group: 'Observe', needs: 'view_integrations' },
+  { to: '/billing', name: 'Billing', icon: CreditCard, group: 'Account', needs: 'billing' },
+  {
+    to: '/provider-keys',
+    name: 'Provider keys',
+    icon: PlugZap,
+    group: 'Account',
+    needs: 'view_integrations',
+  },
+  { to: '/members', name: 'Members', icon: Users, group: 'Account', ofOrganisation: true },
+  { to: '/organisation', name: 'Organisation', icon: Building2, group: 'Account', ofOrganisation: true },
+  { to: '/settings', name: 'Settings', icon: Settings, group: 'Account' },
 ] as const satisfies ReadonlyArray<{
   to: string
   name: string
   icon: typeof Settings
+  group: 'Build' | 'Observe' | 'Account'
   needs?: Permission
   ofOrganisation?: boolean
 }>

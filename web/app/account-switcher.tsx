@@ -32,7 +32,7 @@ export function AccountSwitcher(props: { session: SessionView; onNavigate: (() =
   return (
     <>
       <MenuTrigger>
-        <PressButton className="account-switcher">
+        <PressButton className="switcher">
           <AccountIcon isOrganisation={account.is_organisation} />
           <span className="stack-tight min-w-0 flex-1 text-left">
             <span className="truncate text-md font-medium">
@@ -44,10 +44,10 @@ export function AccountSwitcher(props: { session: SessionView; onNavigate: (() =
           </span>
           <ChevronsUpDown size={16} aria-hidden="true" />
         </PressButton>
-        <Popover className="account-menu" placement="bottom start">
+        <Popover className="switcher-menu" placement="bottom start">
           <Menu className="outline-none" aria-label="Accounts" onAction={(id) => act(String(id))}>
             {accounts.map((one) => (
-              <MenuItem key={one.id} id={one.id} className="account-menu-item" textValue={one.name}>
+              <MenuItem key={one.id} id={one.id} className="switcher-item" textValue={one.name}>
                 <AccountIcon isOrganisation={one.is_organisation} />
                 <span className="stack-tight min-w-0 flex-1">
                   <span className="truncate">{one.name}</span>
@@ -62,7 +62,7 @@ export function AccountSwitcher(props: { session: SessionView; onNavigate: (() =
               </MenuItem>
             ))}
             <Separator className="my-1 border-t border-line" />
-            <MenuItem id={CREATE} className="account-menu-item" textValue="Create organisation">
+            <MenuItem id={CREATE} className="switcher-item" textValue="Create organisation">
               <Plus size={16} aria-hidden="true" />
               Create organisation
             </MenuItem>

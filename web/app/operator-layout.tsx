@@ -17,26 +17,24 @@ import {
 import { openAlarmsQuery, operatorSessionQuery } from '../api/operator-queries.ts'
 import { requestJson } from '../api/request.ts'
 import { switchOperatorSession } from '../api/session.ts'
-import { TimeZoneField } from '../components/form/time-zone-field.tsx'
 import { Badge } from '../components/text/values.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { formatCount } from '../lib/format.ts'
 import { useShownZone } from '../lib/time-zone.ts'
 import { SideFrame } from './side-frame.tsx'
-import { ThemeMenu } from './theme.tsx'
 
 const PAGES = [
-  { to: '/admin', name: 'Overview', icon: Activity },
-  { to: '/admin/calls', name: 'Calls', icon: Route },
-  { to: '/admin/providers', name: 'Providers', icon: Network },
-  { to: '/admin/accounts', name: 'Accounts', icon: Users },
-  { to: '/admin/models', name: 'Models & margin', icon: Percent },
-  { to: '/admin/catalog', name: 'Catalog overrides', icon: FilePenLine },
-  { to: '/admin/router', name: 'Auto router', icon: Split },
-  { to: '/admin/ledger', name: 'Ledger & audit', icon: BookOpenCheck },
-  { to: '/admin/alarms', name: 'Alarms', icon: BellRing },
-  { to: '/admin/operators', name: 'Operators', icon: UserCog },
-  { to: '/admin/actions', name: 'Audit log', icon: ClipboardList },
+  { to: '/admin', name: 'Overview', icon: Activity, group: 'Observe' },
+  { to: '/admin/calls', name: 'Calls', icon: Route, group: 'Observe' },
+  { to: '/admin/alarms', name: 'Alarms', icon: BellRing, group: 'Observe' },
+  { to: '/admin/providers', name: 'Providers', icon: Network, group: 'Catalog' },
+  { to: '/admin/models', name: 'Models & margin', icon: Percent, group: 'Catalog' },
+  { to: '/admin/catalog', name: 'Catalog overrides', icon: FilePenLine, group: 'Catalog' },
+  { to: '/admin/router', name: 'Auto router', icon: Split, group: 'Catalog' },
+  { to: '/admin/accounts', name: 'Accounts', icon: Users, group: 'Administer' },
+  { to: '/admin/ledger', name: 'Ledger & audit', icon: BookOpenCheck, group: 'Administer' },
+  { to: '/admin/operators', name: 'Operators', icon: UserCog, group: 'Administer' },
+  { to: '/admin/actions', name: 'Audit log', icon: ClipboardList, group: 'Administer' },
 ] as const
 
 /** The frame of operators' pages. */
@@ -65,32 +63,28 @@ export function OperatorLayout() {
           </Badge>
         ),
       }}
-      extraPage={
-        <a href={`${BASE_PATH}/admin/queues`} className="nav-link">
-          <ListTree size={18} aria-hidden="true" />
-          Queues (Bull Board)
-        </a>
-      }
+      extraPages={{
+        Observe: (
+          <a href={`${BASE_PATH}/admin/queues`} className="nav-link">
+            <ListTree size={18} aria-hidden="true" />
+            Queues (Bull Board)
+          </a>
+        ),
+      }}
       user={
         session
           ? {
               name: `${session.operator_name} (${session.role})`,
-              title:
+              detail:
                 session.hint === null
                   ? 'Signed in by single sign-on'
                   : `Signed in with the key ${session.hint}`,
+              signOut,
             }
           : null
       }
       hasSessionEnded={session === null}
-      signOut={signOut}
       pageKey={useShownZone()}
-      foot={() => (
-        <div className="stack gap-3 pl-3">
-          <ThemeMenu />
-          <TimeZoneField />
-        </div>
-      )}
     />
   )
 }

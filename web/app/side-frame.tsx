@@ -1,31 +1,30 @@
 import { Link, type LinkProps, Outlet, useRouter } from '@tanstack/react-router'
-import { LogOut, type LucideIcon, Menu } from 'lucide-react'
-import { type ReactNode, useEffect, useState } from 'react'
-import { messageOf } from '../api/request.ts'
+import { type LucideIcon, Menu } from 'lucide-react'
+import { type ReactNode, useEffect, useId, useState } from 'react'
 import { DialogBox } from '../components/feedback/dialogs.tsx'
-import { showToast, Toasts } from '../components/feedback/toasts.tsx'
+import { Toasts } from '../components/feedback/toasts.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Brand } from '../components/layout/brand.tsx'
-import { useShownZone, zoneName } from '../lib/time-zone.ts'
 import { SearchButton, useFramePages } from './command-palette.tsx'
 import { noteSessionEnd } from './session-end.ts'
+import { type User, UserMenu } from './user-menu.tsx'
 
 interface SideFrameProps {
   /** Of the navigation, for screen readers. */
   label: string
-  pages: ReadonlyArray<{ to: NonNullable<LinkProps['to']>; name: string; icon: LucideIcon }>
+  /** Those of one group stand together, below its name. */
+  pages: ReadonlyArray<{ to: NonNullable<LinkProps['to']>; name: string; icon: LucideIcon; group: string }>
   /** Shown beside the names of pages, by their paths. */
   badges?: Record<string, ReactNode>
-  /** A link after the pages of this router. */
-  extraPage?: ReactNode
+  /** Links after the pages of this router, by their groups. */
+  extraPages?: Record<string, ReactNode>
   /** Content above the pages. */
   head?: (onNavigate?: () => void) => ReactNode
   /** Content above the name of the user. */
   foot?: (onNavigate?: () => void) => ReactNode
-  /** The name of the signed-in user; null without a session. */
-  user: { name: string; title: string } | null
+  /** Null without a session. */
+  user: User | null
   hasSessionEnded: boolean
-  signOut: () => Promise<void>
   /** The page is rendered from scratch when this changes. */
   pageKey?: string
   wide?: boolean
@@ -47,7 +46,7 @@ export function SideFrame(props: SideFrameProps) {
   return (
     <>
       <div className="grid flex-1 grid-cols-1 content-start lg:grid-cols-[15rem_minmax(0,1fr)] lg:content-stretch">
-        <header className="sticky top-0 hidden h-0 min-h-[min(100%,100dvh)] flex-col gap-4 overflow-y-auto border-r border-line bg-surface p-3 lg:flex [&>a]:mx-3">
+        <header className="sticky top-(--banner) hidden h-0 min-h-[min(100%,calc(100dvh-var(--banner)))] flex-col gap-4 overflow-y-auto border-r border-line bg-surface p-3 lg:flex [&>a]:mx-3">
           <Brand />
           <SearchButton />
           <Navigation {...props} />
@@ -87,13 +86,36 @@ export function SideFrame(props: SideFrameProps) {
 }
 
 function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
-  const { label, pages, badges = {}, extraPage, head, foot, user, signOut, onNavigate } = props
+  const { label, pages, head, foot, user, onNavigate } = props
+  const groups = [...new Set(pages.map(({ group }) => group))]
   return (
     <>
       {head?.(onNavigate)}
-      <nav className="side-nav" aria-label={label}>
-        <ul className="grid gap-0.5">
-          {pages.map(({ to, name, icon: Icon }) => (
+      <nav className="side-nav stack gap-3" aria-label={label}>
+        {groups.map((group) => (
+          <NavigationGroup key={group} {...props} group={group} />
+        ))}
+      </nav>
+      <div className="stack mt-auto gap-1">
+        {foot?.(onNavigate)}
+        {user && <UserMenu user={user} />}
+      </div>
+    </>
+  )
+}
+
+function NavigationGroup(props: SideFrameProps & { group: string; onNavigate?: () => void }) {
+  const { group, pages, badges = {}, extraPages = {}, onNavigate } = props
+  const id = useId()
+  return (
+    <div>
+      <p id={id} className="px-3 pb-1 text-xs font-medium text-muted">
+        {group}
+      </p>
+      <ul className="grid gap-0.5" aria-labelledby={id}>
+        {pages
+          .filter((page) => page.group === group)
+          .map(({ to, name, icon: Icon }) => (
             <li key={to}>
               <Link
                 to={to}
@@ -107,26 +129,8 @@ function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
               </Link>
             </li>
           ))}
-          {extraPage && <li>{extraPage}</li>}
-        </ul>
-      </nav>
-      <div className="stack mt-auto gap-3">
-        {foot?.(onNavigate)}
-        <p className="pl-3 text-sm text-muted">Times: {zoneName(useShownZone(), new Date())}</p>
-        {user && (
-          <div className="line pl-3 text-sm">
-            <span className="min-w-0 flex-1 truncate" title={user.title}>
-              {user.name}
-            </span>
-            <Button
-              icon={LogOut}
-              size="small"
-              about="Sign out"
-              onClick={() => void signOut().catch((error) => showToast(messageOf(error)))}
-            />
-          </div>
-        )}
-      </div>
-    </>
+        {extraPages[group] && <li>{extraPages[group]}</li>}
+      </ul>
+    </div>
   )
 }

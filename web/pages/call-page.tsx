@@ -167,10 +167,10 @@ const PromptLog = ({ callId }: { callId: string }) => (
     {(log) => (
       <div className="stack">
         <h3>Request</h3>
-        <CodeBlock code={indented(log.request)} of="the request" wraps />
+        <CodeBlock code={indented(log.request)} of="the request" />
         {log.request_truncated && <p className="text-sm text-muted">The request was shortened.</p>}
         <h3>Answer</h3>
-        <CodeBlock code={indented(log.answer)} of="the answer" wraps />
+        <CodeBlock code={indented(log.answer)} of="the answer" />
         {log.answer_truncated && <p className="text-sm text-muted">The answer was shortened.</p>}
       </div>
     )}

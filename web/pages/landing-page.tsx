@@ -58,7 +58,6 @@ export function LandingPage() {
             <CatalogCount />
           </div>
           <CodeBlock
-            wraps
             code={snippet('curl', { origin, apiKey: 'sk-sy-…', model: 'auto' })}
             of="a first call with curl"
           />

@@ -1,5 +1,5 @@
 import { Check, Copy } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { type CSSProperties, Fragment, useEffect, useState } from 'react'
 
 const SHOWN_MS = 2_000
 
@@ -65,15 +65,35 @@ export const Identifier = ({ id, of }: { id: string; of: string }) => (
   </span>
 )
 
-/** Code to read and to copy. It scrolls sideways, so it takes the focus for keyboards. */
-export const CodeBlock = ({ code, of, wraps = false }: { code: string; of: string; wraps?: boolean }) => (
-  <div className="code">
-    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-    <section className="overflow-x-auto -outline-offset-3" tabIndex={0} aria-label={`Code: ${of}`}>
-      <pre className={wraps ? 'w-auto wrap-anywhere whitespace-pre-wrap' : 'w-max'}>
-        <code>{code}</code>
-      </pre>
-    </section>
-    <CopyButton text={code} of={of} />
-  </div>
+/** Code to read and to copy, below a bar that names it. Long lines wrap, so nothing of it is out of sight. */
+export const CodeBlock = ({ code, of }: { code: string; of: string }) => (
+  <figure className="code">
+    <figcaption className="code-bar">
+      {of.replace(/^(the|a) /, '')}
+      <CopyButton text={code} of={of} />
+    </figcaption>
+    <CodeLines code={code} />
+  </figure>
 )
+
+/** What follows the end of a line is set further in than its beginning, but never out of a phone's screen. */
+const INDENT_MAX = 12
+
+/** The lines of code; what has no room in its line goes on below it, set in. */
+export const CodeLines = ({ code }: { code: string }) => (
+  <pre>
+    <code>
+      {code.split('\n').map((line, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines of a text have no other name
+        <Fragment key={index}>
+          {index > 0 && '\n'}
+          <span className="code-line" style={{ '--indent': `${indentOf(line)}ch` } as CSSProperties}>
+            {line}
+          </span>
+        </Fragment>
+      ))}
+    </code>
+  </pre>
+)
+
+const indentOf = (line: string): number => Math.min(INDENT_MAX, line.length - line.trimStart().length)

@@ -1,8 +1,9 @@
-import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
+import { useState } from 'react'
+import { type Key, Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
 import { AGENTS, agentSetup } from '../../lib/agent-setups.ts'
 import { gatewayAddress } from '../../lib/gateway-address.ts'
 import { SNIPPET_LANGUAGES, type SnippetLanguage, snippet } from '../../lib/snippets.ts'
-import { CodeBlock } from './copy.tsx'
+import { CodeLines, CopyButton } from './copy.tsx'
 
 /** A first call in each language, against the gateway that this page comes from. */
 export function Snippets({ apiKey, model = 'auto' }: { apiKey: string; model?: string }) {
@@ -29,23 +30,31 @@ export const CodeTabs = ({ codeOf }: { codeOf: (language: SnippetLanguage) => st
 )
 
 /** The same program in several languages. `about`: what else it is an example of. */
-export const TabbedCode = (props: {
+export function TabbedCode(props: {
   codes: ReadonlyArray<{ id: string; name: string; code: string }>
   label?: string
   about?: string
-}) => (
-  <Tabs className="stack gap-2">
-    <TabList className="flex flex-wrap gap-1" aria-label={props.label ?? 'Language of the example'}>
-      {props.codes.map(({ id, name }) => (
-        <Tab key={id} id={id} className="tab">
-          {name}
-        </Tab>
+}) {
+  const { codes, label = 'Language of the example', about = 'example' } = props
+  const [selected, setSelected] = useState<Key>(codes[0]?.id ?? '')
+  const shown = codes.find(({ id }) => id === selected)
+  return (
+    <Tabs className="code" selectedKey={selected} onSelectionChange={setSelected}>
+      <div className="code-bar">
+        <TabList className="flex min-w-0 flex-wrap" aria-label={label}>
+          {codes.map(({ id, name }) => (
+            <Tab key={id} id={id} className="tab">
+              {name}
+            </Tab>
+          ))}
+        </TabList>
+        {shown && <CopyButton text={shown.code} of={`the ${shown.name} ${about}`} />}
+      </div>
+      {codes.map(({ id, code }) => (
+        <TabPanel key={id} id={id} className="-outline-offset-3">
+          <CodeLines code={code} />
+        </TabPanel>
       ))}
-    </TabList>
-    {props.codes.map(({ id, name, code }) => (
-      <TabPanel key={id} id={id} className="outline-none">
-        <CodeBlock code={code} of={`the ${name} ${props.about ?? 'example'}`} />
-      </TabPanel>
-    ))}
-  </Tabs>
-)
+    </Tabs>
+  )
+}

@@ -49,7 +49,7 @@ export const InvitationLinkDialog = ({ link, onClose }: { link: string; onClose:
       Email isn't set up. Copy this link and send it to them yourself: they sign in or sign up with the
       address that you entered.
     </p>
-    <CodeBlock code={window.location.origin + BASE_PATH + link} of="the invitation link" wraps />
+    <CodeBlock code={window.location.origin + BASE_PATH + link} of="the invitation link" />
     <div className="row justify-end">
       <Button kind="primary" onClick={onClose}>
         Done

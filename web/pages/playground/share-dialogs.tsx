@@ -63,7 +63,7 @@ export function LinkDialog({ settings, onClose }: { settings: ChatSettings; onCl
       {settings.system.trim() !== '' && (
         <CheckField label="Include the system prompt" checked={withSystem} onChange={setWithSystem} />
       )}
-      <CodeBlock code={link} of="the link" wraps />
+      <CodeBlock code={link} of="the link" />
     </DialogBox>
   )
 }

@@ -26,7 +26,7 @@ export function ToolCalls(props: {
           <p>
             Calls <code className="font-semibold wrap-anywhere">{call.name}</code>
           </p>
-          <CodeBlock code={prettyJson(call.arguments)} of={`the arguments of ${call.name}`} wraps />
+          <CodeBlock code={prettyJson(call.arguments)} of={`the arguments of ${call.name}`} />
           {onResults ? (
             <TextField
               label={`Result of ${call.name}`}
