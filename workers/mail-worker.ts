@@ -1,5 +1,11 @@
 import { UnrecoverableError, Worker } from 'bullmq'
-import { composeMail, finishMail, type MailSources } from '../src/accounts/mail/compose-mail.ts'
+import {
+  type ComposedMail,
+  composeMail,
+  finishMail,
+  type MailSources,
+} from '../src/accounts/mail/compose-mail.ts'
+import type { MailOutcome, SentMailStore } from '../src/accounts/mail/sent-mail-store.ts'
 import type { Mailer } from '../src/platform/network/mailer.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { MAIL_QUEUE, type MailJob } from '../src/platform/queues/queues.ts'
@@ -10,6 +16,7 @@ export interface MailWorkerOptions extends MailSources {
   /** A client in mode `wait`. BullMQ opens a second connection of it for blocking. The caller closes it. */
   redis: Redis
   mailer: Mailer
+  sentMails: Pick<SentMailStore, 'add'>
   jobLockMs: number
   logger: Logger
 }
@@ -24,14 +31,35 @@ const IDLE_LOOK_SECONDS = 5
  * deadlines.
  */
 export function startMailWorker(options: MailWorkerOptions) {
-  const { mailer, logger } = options
+  const { mailer, sentMails, logger } = options
+
+  /** A message that went out counts as sent even if that cannot be recorded: otherwise it would be sent again. */
+  const record = async ({ accountId, message }: ComposedMail, outcome: MailOutcome): Promise<void> => {
+    try {
+      await sentMails.add({ accountId, kind: message.template, recipient: message.to, outcome })
+    } catch (error) {
+      logger.warn({ err: error, accountId }, 'sent message not recorded')
+    }
+  }
+  /** Sends a message and records what became of it; a failure that is not the last is tried again. */
+  const send = async (mail: ComposedMail, isLast: boolean) => {
+    try {
+      const outcome = await mailer.send(mail.message)
+      await record(mail, outcome)
+      return outcome
+    } catch (error) {
+      if (isLast) await record(mail, 'failed')
+      throw error
+    }
+  }
   const worker = new Worker<MailJob>(
     MAIL_QUEUE,
-    async ({ data: job }) => {
-      const message = await composeMail(job, options)
-      const result = message && (await mailer.send(message))
+    async ({ data: job, attemptsMade, opts }) => {
+      const mail = await composeMail(job, options)
+      const isLast = attemptsMade + 1 >= (opts.attempts ?? 1)
+      const outcome = mail && (await send(mail, isLast))
       await finishMail(job, options)
-      if (result === 'refused') throw new UnrecoverableError('the mail server refused the recipient')
+      if (outcome === 'refused') throw new UnrecoverableError('the mail server refused the recipient')
     },
     {
       connection: options.redis,

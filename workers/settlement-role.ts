@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import type { Registry } from 'prom-client'
 import { createEmailTokenStore } from '../src/accounts/email-token-store.ts'
 import { createEventMailStore } from '../src/accounts/mail/event-mail-store.ts'
+import { createSentMailStore } from '../src/accounts/mail/sent-mail-store.ts'
 import { createBillingMetrics } from '../src/billing/reports/billing-metrics.ts'
 import { composeCatalog } from '../src/compose/catalog.ts'
 import { composeClients, openQueues } from '../src/compose/clients.ts'
@@ -112,6 +113,7 @@ export async function startSettlementRole(
       ...{ redis: queueRedis, postgres, mailer, logger },
       tokens: createEmailTokenStore(postgres),
       eventMails: createEventMailStore(postgres),
+      sentMails: createSentMailStore(postgres),
       publicUrl: config.mail.publicUrl,
       jobLockMs: config.jobLockMs,
     })

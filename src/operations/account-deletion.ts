@@ -168,6 +168,9 @@ async function removePeople(transaction: PostgresTransaction, account: Account):
   await transaction.accountCredential.deleteMany(ofAccount)
   await transaction.emailToken.deleteMany(ofAccount)
   await transaction.emailChange.deleteMany(ofAccount)
+  await transaction.sentMail.deleteMany({
+    where: { OR: [{ accountId }, { recipient: account.email ?? '' }] },
+  })
   await transaction.accountTotp.deleteMany(ofAccount)
   await transaction.recoveryCode.deleteMany(ofAccount)
   await transaction.passkey.deleteMany(ofAccount)

@@ -118,6 +118,10 @@ export function createAccountExport(deps: {
         ...newestFirst,
         select: { id: true, url: true, eventTypes: true, enabled: true, createdAt: true },
       }),
+      messages: await postgres.sentMail.findMany({
+        ...newestFirst,
+        select: { kind: true, recipient: true, outcome: true, createdAt: true },
+      }),
       events: await postgres.event.findMany({
         ...newestFirst,
         select: { id: true, type: true, data: true, createdAt: true },

@@ -1,5 +1,4 @@
 import { NOTICES } from '../../core/accounts/notice.ts'
-import type { MailMessage } from '../../platform/network/mailer.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { MailJob } from '../../platform/queues/queues.ts'
 import { issueInvitation } from '../account-invitation.ts'
@@ -7,7 +6,7 @@ import { accountName } from '../account-store.ts'
 import type { EmailTokenStore, IssuedToken } from '../email-token-store.ts'
 import type { EventMailStore } from './event-mail-store.ts'
 import { eventMessage } from './event-message.ts'
-import { inWords, type MailTemplate, mailMessage } from './mail-message.ts'
+import { inWords, type MailTemplate, mailMessage, type TemplateMail } from './mail-message.ts'
 
 export interface MailSources {
   postgres: Pick<Postgres, 'account' | 'apiKey' | 'emailChange' | 'organisationInvitation' | 'providerKey'>
@@ -17,49 +16,58 @@ export interface MailSources {
   publicUrl: string
 }
 
+/** A message, and the account that it is about: mostly its recipient's. */
+export interface ComposedMail {
+  accountId: string
+  message: TemplateMail
+}
+
 /**
  * Builds the message of a job at the time of sending; null if nothing is to be sent. Tokens of links follow `#`:
  * browsers do not send that part, so no server logs it.
  */
-export async function composeMail(job: MailJob, sources: MailSources): Promise<MailMessage | null> {
+export async function composeMail(job: MailJob, sources: MailSources): Promise<ComposedMail | null> {
   const { postgres, tokens, eventMails, publicUrl: site } = sources
   /** A message to `email` with a link; `path` is the page that it opens. */
-  const withLink = async (template: MailTemplate, path: string, { token, email }: IssuedToken) =>
-    mailMessage(template, email, { site, link: `${site}/${path}#${token}` })
+  const withLink = (accountId: string, template: MailTemplate, path: string, issued: IssuedToken) => ({
+    accountId,
+    message: mailMessage(template, issued.email, { site, link: `${site}/${path}#${issued.token}` }),
+  })
   switch (job.kind) {
     case 'verify_email': {
       const issued = await tokens.issueVerification(job.accountId)
-      return issued && withLink('verify-email', 'verify', issued)
+      return issued && withLink(job.accountId, 'verify-email', 'verify', issued)
     }
     case 'reset_password': {
       const account = job.accountId === null ? null : await findAccount(postgres, job.accountId)
       if (!account?.email || account.state === 'suspended') return null
       const issued = await tokens.issue(account.id, 'reset_password', account.email)
-      return withLink('reset-password', 'reset', issued)
+      return withLink(account.id, 'reset-password', 'reset', issued)
     }
     case 'account_opened': {
       const account = await findAccount(postgres, job.accountId)
       if (!account?.email || account.state === 'suspended') return null
       const issued = await issueInvitation(tokens, account.id, account.email)
-      return withLink('account-opened', 'reset', issued)
+      return withLink(account.id, 'account-opened', 'reset', issued)
     }
     case 'change_email': {
       const change = await postgres.emailChange.findUnique({ where: { id: job.changeId } })
       if (!change || change.confirmedAt !== null) return null
       const issued = await tokens.issue(change.accountId, 'change_email', change.newEmail)
-      return withLink('change-email', 'email', issued)
+      return withLink(change.accountId, 'change-email', 'email', issued)
     }
     case 'email_changed': {
       const change = await postgres.emailChange.findUnique({ where: { id: job.changeId } })
       if (!change?.confirmedAt) return null
       const time = inWords(change.confirmedAt)
-      return mailMessage('email-changed', change.oldEmail, { site, email: change.newEmail, time })
+      const message = mailMessage('email-changed', change.oldEmail, { site, email: change.newEmail, time })
+      return { accountId: change.accountId, message }
     }
     case 'notice': {
       const account = await findAccount(postgres, job.accountId)
       if (!account?.email || !account.emailVerifiedAt) return null
       const facts = { site, what: NOTICES[job.notice], time: inWords(new Date(job.atMs)) }
-      return mailMessage('notice', account.email, facts)
+      return { accountId: account.id, message: mailMessage('notice', account.email, facts) }
     }
     case 'invitation': {
       const found = await postgres.organisationInvitation.findUnique({ where: { id: job.invitationId } })
@@ -69,10 +77,11 @@ export async function composeMail(job: MailJob, sources: MailSources): Promise<M
       )
       if (!organisation || !inviter || organisation.state === 'suspended') return null
       const { token, email } = await tokens.issue(found.accountId, 'invitation', found.email)
-      return mailMessage('invitation', email, {
+      const message = mailMessage('invitation', email, {
         ...{ site, link: `${site}/invitation#${token}`, role: found.role },
         ...{ organisation: accountName(organisation), inviter: accountName(inviter) },
       })
+      return { accountId: found.accountId, message }
     }
     case 'provider_key_added': {
       const [account, added, by] = await Promise.all([
@@ -81,14 +90,15 @@ export async function composeMail(job: MailJob, sources: MailSources): Promise<M
         authorOf(postgres, job.by),
       ])
       if (!account?.email || !account.emailVerifiedAt || account.state === 'suspended' || !added) return null
-      return mailMessage('provider-key-added', account.email, {
+      const message = mailMessage('provider-key-added', account.email, {
         ...{ site, by, provider: added.providerId, time: inWords(added.createdAt) },
         ...{ account: accountName(added.account), key: added.name || added.id },
       })
+      return { accountId: added.accountId, message }
     }
     case 'event': {
       const event = await eventMails.find(job)
-      return event && eventMessage(event, site)
+      return event && { accountId: event.accountId, message: eventMessage(event, site) }
     }
     default:
       return job satisfies never

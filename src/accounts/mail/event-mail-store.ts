@@ -1,5 +1,4 @@
 import { isMailed } from '../../core/accounts/event-mails.ts'
-import type { EventData } from '../../core/webhooks/event.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { MailedEvent } from './event-message.ts'
 
@@ -20,7 +19,7 @@ RETURNING mail.event_id AS "eventId", mail.account_id AS "accountId", mail.finis
 
 /** Reads the address when the message is sent, because it may have changed or lost its verification. */
 const FIND = `
-SELECT event.type, event.data, event.created_at AS "createdAt", person.email, account.name AS organisation
+SELECT event.account_id AS "accountId", event.type, event.data, event.created_at AS "createdAt", person.email, account.name AS organisation
 FROM event_mails AS mail
 JOIN events AS event ON event.id = mail.event_id
 JOIN accounts AS account ON account.id = event.account_id
@@ -51,9 +50,11 @@ export function createEventMailStore(postgres: Postgres) {
 
     /** The event of an unsent message, with its recipient. */
     async find({ eventId, accountId }: EventMailId): Promise<MailedEvent | null> {
-      const [row] = await postgres.$queryRawUnsafe<
-        Array<{ type: string; data: EventData; createdAt: Date; email: string; organisation: string | null }>
-      >(FIND, eventId, accountId)
+      const [row] = await postgres.$queryRawUnsafe<Array<Omit<MailedEvent, 'type'> & { type: string }>>(
+        FIND,
+        eventId,
+        accountId,
+      )
       return row && isMailed(row.type) ? { ...row, type: row.type } : null
     },
 

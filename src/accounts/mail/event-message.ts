@@ -1,9 +1,10 @@
 import type { MailedEventType } from '../../core/accounts/event-mails.ts'
 import type { EventData } from '../../core/webhooks/event.ts'
-import type { MailMessage } from '../../platform/network/mailer.ts'
-import { inWords, type MailTemplate, mailMessage } from './mail-message.ts'
+import { inWords, type MailTemplate, mailMessage, type TemplateMail } from './mail-message.ts'
 
 export interface MailedEvent {
+  /** The account whose event it is. */
+  accountId: string
   type: MailedEventType
   /** The recipient's address. */
   email: string
@@ -25,7 +26,7 @@ const TEMPLATES: Record<MailedEventType, MailTemplate> = {
 }
 
 /** The message about an event. */
-export function eventMessage(event: MailedEvent, site: string): MailMessage {
+export function eventMessage(event: MailedEvent, site: string): TemplateMail {
   const { type, email, organisation, data, createdAt } = event
   const facts = Object.entries(data).map(([name, value]) => [name, String(value ?? '')])
   const message = mailMessage(TEMPLATES[type], email, {

@@ -32,12 +32,14 @@ const FACT_LENGTH_MAX = 500
 /** The format of times in messages. */
 export const inWords = (time: Date): string => `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
+export type TemplateMail = MailMessage & { template: MailTemplate }
+
 /** The message of a template with its facts. Throws if the template names a fact that is not given. */
 export function mailMessage(
   template: MailTemplate,
   to: string,
   facts: Readonly<Record<string, string>>,
-): MailMessage {
+): TemplateMail {
   const [subject = '', ...text] = TEMPLATES.get(template)!
     .replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
       const fact = facts[name]
@@ -45,5 +47,5 @@ export function mailMessage(
       return fact.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, FACT_LENGTH_MAX)
     })
     .split('\n')
-  return { to, subject, text: text.join('\n').trimStart() }
+  return { template, to, subject, text: text.join('\n').trimStart() }
 }

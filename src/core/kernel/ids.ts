@@ -58,6 +58,7 @@ export type IdPrefix =
   | 'act'
   | 'inv'
   | 'cmd'
+  | 'mail'
   | 'audit'
   | 'alarm'
   | 'adest'

@@ -46,7 +46,7 @@ const DATA: Record<MailedEventType, EventData> = {
 const message = (type: MailedEventType, data: EventData = DATA[type], organisation: string | null = null) =>
   eventMessage(
     {
-      ...{ type, data, email: 'ann@example.test', organisation },
+      ...{ accountId: 'acct_1', type, data, email: 'ann@example.test', organisation },
       createdAt: new Date('2026-02-02T10:00:00Z'),
     },
     SITE,

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
+import type { SentMailView } from '../../../src/core/api/accounts.ts'
 import type { SessionView, VerifiedView } from '../../../src/core/api/sessions.ts'
+import type { Page } from '../../../src/core/api/shared.ts'
 import { queuePrefix } from '../../../src/platform/redis/redis-keys.ts'
+import { adminClient } from '../../helpers/admin-client.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { expectAbsent } from '../../helpers/everything-stored.ts'
@@ -28,6 +31,8 @@ async function verified(token: string, url = stack.url): Promise<VerifiedView> {
   expect(response.status).toBe(200)
   return (await response.json()) as VerifiedView
 }
+
+const sentTo = (recipient: string) => stack.postgres.sentMail.findMany({ where: { recipient } })
 
 const sessionOf = (client: { json<T>(path: string): Promise<T> }) =>
   client.json<SessionView>('/console/api/session')
@@ -195,6 +200,9 @@ describe('messages', () => {
     expect(refusals).toBe(2)
     expect(await verified(token)).toEqual({ free_credit: 'granted' })
     await eventually(async () =>
+      expect(await sentTo('busy@example.test')).toMatchObject([{ kind: 'verify-email', outcome: 'sent' }]),
+    )
+    await eventually(async () =>
       expect(await stack.postgres.alarm.count({ where: { kind: 'mail-not-sent' } })).toBe(1),
     )
   })
@@ -212,6 +220,12 @@ describe('messages', () => {
       expect(refused).toHaveLength(1)
       expect(await stack.redis.keys(`${queuePrefix(0)}:mail:verify_email-*`)).toEqual([])
     })
+    const [mail, ...others] = await sentTo('nobody@example.test')
+    expect(others).toEqual([])
+    expect(mail).toMatchObject({ kind: 'verify-email', outcome: 'refused' })
+    const path = `/accounts/${mail!.accountId}/mails`
+    const { data } = await adminClient(stack, await stack.adminKey('viewer')).get<Page<SentMailView>>(path)
+    expect(data).toMatchObject([{ id: mail!.id, recipient: 'nobody@example.test', outcome: 'refused' }])
   })
 })
 
