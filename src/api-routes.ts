@@ -17,6 +17,7 @@ import { memberRoutes } from './http/account/organisations/member-routes.ts'
 import { organisationRoutes } from './http/account/organisations/organisation-routes.ts'
 import { playgroundRoute } from './http/account/playground-route.ts'
 import { operatorProviderStatusRoute, providerStatusRoute } from './http/account/provider-status-route.ts'
+import { refusalRoute } from './http/account/refusal-route.ts'
 import { emailRoutes } from './http/account/sessions/email-routes.ts'
 import { oauthRoutes } from './http/account/sessions/oauth-routes.ts'
 import { operatorSessionRoutes } from './http/account/sessions/operator-session-routes.ts'
@@ -42,6 +43,7 @@ import { offerRoutes } from './http/admin/offer-routes.ts'
 import { operatorRoutes } from './http/admin/operator-routes.ts'
 import { platformKeyRoutes } from './http/admin/platform-key-routes.ts'
 import { processRoutes } from './http/admin/process-routes.ts'
+import { refusalRoutes } from './http/admin/refusal-routes.ts'
 import { reportRoutes } from './http/admin/report-routes.ts'
 import { routerRoutes } from './http/admin/router-routes.ts'
 import { settingsRoutes } from './http/admin/settings-routes.ts'
@@ -97,6 +99,7 @@ const ADMIN_ROUTES = [
   operatorRoutes,
   operatorSurfaceRoutes,
   reportRoutes,
+  refusalRoutes,
   auditRoutes,
   alarmRoutes,
   operatorProviderStatusRoute,
@@ -144,6 +147,7 @@ const CONSOLE_ROUTES = [
   invoiceRoutes,
   consoleUsageRoute,
   usageSeriesRoutes,
+  refusalRoute,
   consoleCallRoutes,
   consoleFeedbackRoute,
   promptLogRoutes,

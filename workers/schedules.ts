@@ -1,5 +1,6 @@
 import { pruneAccountActions } from '../src/accounts/account-action-store.ts'
 import { createAccountStore } from '../src/accounts/account-store.ts'
+import { pruneSentMails } from '../src/accounts/mail/sent-mail-store.ts'
 import { exportCalls } from '../src/billing/analytics/export-calls.ts'
 import { archiveDueMonths } from '../src/billing/archive/archive-due-months.ts'
 import { createMonthPartitions } from '../src/billing/archive/month-partitions.ts'
@@ -27,6 +28,7 @@ import { createAlarmNoticeStore } from '../src/operations/alarm-notice-store.ts'
 import { createAlarmStore } from '../src/operations/alarm-store.ts'
 import { createAuditLog } from '../src/operations/audit-log.ts'
 import { limitUnchargedCost } from '../src/operations/limit-uncharged-cost.ts'
+import { createRefusalStore } from '../src/operations/refusal-store.ts'
 import { reconcilePayments } from '../src/payments/reconcile-payments.ts'
 import { createReturnsSchedule } from '../src/payments/returns-schedule.ts'
 import { runAutoTopUps } from '../src/payments/run-auto-top-ups.ts'
@@ -129,6 +131,8 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
     await pruneOutcomes(postgres)
     await costs.prune()
     await pruneAccountActions(postgres)
+    await pruneSentMails(postgres)
+    await createRefusalStore(postgres).prune(Date.now())
   }
   const pruneAlarms = async () => {
     const before = new Date(Date.now() - ALARMS_KEPT_MS)

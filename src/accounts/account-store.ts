@@ -213,6 +213,15 @@ export function createAccountDirectory(postgres: Postgres) {
     find: (idOrEmail: string): Promise<Account | null> =>
       postgres.account.findFirst({ where: { OR: [{ id: idOrEmail }, { email: idOrEmail }] } }),
 
+    /** The emails of people and the names of organisations, by account id. */
+    async names(ids: readonly string[]): Promise<Map<string, string>> {
+      const accounts = await postgres.account.findMany({
+        where: { id: { in: [...ids] } },
+        select: { id: true, email: true, name: true },
+      })
+      return new Map(accounts.map((account) => [account.id, accountName(account)]))
+    },
+
     /** Suspensions because of refunds and disputes; newest first. */
     suspensions: (accountId: string, limit: number): Promise<ListedSuspension[]> =>
       postgres.accountSuspension.findMany({

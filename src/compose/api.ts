@@ -27,6 +27,8 @@ import { createSessionCookies } from '../http/session-cookie.ts'
 import { reportSlots } from '../http/slots.ts'
 import { createCatalogManagement } from '../operations/catalog-management.ts'
 import { createPlatformKeyManagement } from '../operations/platform-key-management.ts'
+import { createRefusalCounter } from '../operations/refusal-counter.ts'
+import { createRefusalStore } from '../operations/refusal-store.ts'
 import { createRouterManagement } from '../operations/router-management.ts'
 import { createRefundTopUp } from '../operations/top-up-refunds.ts'
 import { createSettingsThrottle } from '../payments/auto-top-up-throttle.ts'
@@ -146,6 +148,9 @@ export async function composeApi(
   keyCache.onChange(endSuspendedCalls({ hubOf, accounts: people.accounts, logger }))
   const promptLogs = createPromptLogs({ store: people.promptLogs, registry, logger })
   resources.defer(() => promptLogs.close())
+  const refusalStore = createRefusalStore(postgres)
+  const refusals = createRefusalCounter({ store: refusalStore, clock: Date.now, logger })
+  resources.defer(() => refusals.stop())
 
   const { publicUrl } = config
   const clock = clients.fleetClock
@@ -221,6 +226,7 @@ export async function composeApi(
     spend: reports.spend,
     /** Uses a pool that reports do not block. */
     recentCalls: createCallRecords(postgres),
+    ...{ refusals, refusalStore },
     outcomes: createOutcomeStore(postgres),
     rateTimes: (snapshot: CatalogSnapshot) => readRateChangeTimes(reportsPostgres, snapshot),
     refundTopUp: createRefundTopUp({ ...money.payments, auditedAction }),

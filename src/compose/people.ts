@@ -15,6 +15,7 @@ import { createKeyHasher } from '../accounts/key-hash.ts'
 import { createKeyStore, editKey as storeKeyEdit } from '../accounts/key-store.ts'
 import { createByokKeyMail } from '../accounts/mail/byok-key-mail.ts'
 import { createNotify } from '../accounts/mail/notify.ts'
+import { createSentMailStore } from '../accounts/mail/sent-mail-store.ts'
 import { createMakeSpendable } from '../accounts/make-spendable.ts'
 import { createOperatorSignIn } from '../accounts/operators/operator-sign-in.ts'
 import { createOperatorStore } from '../accounts/operators/operator-store.ts'
@@ -151,6 +152,7 @@ export function composePeople(config: Readonly<Config>, clients: PeopleClients, 
     promptLogs,
     storedResponses,
     alarms: createAlarmStore(postgres),
+    sentMails: createSentMailStore(postgres),
     alarmDestinations: createAlarmDestinations({
       ...audited,
       store: createAlarmDestinationStore(postgres, createSealer(masterKeys, DESTINATION_PURPOSE)),

@@ -58,6 +58,7 @@ export async function buildApp(
     logger,
     keys: keyCache,
     publicUrl: services.publicUrl,
+    refusals: services.refusals,
     clock: services.clock,
   }
   const app = Fastify({

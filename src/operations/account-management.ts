@@ -66,6 +66,20 @@ export function createAccountManagement(options: {
       return account
     },
 
+    /** Finds an account by its id or email, or by a part of its email or name that no other has. */
+    async findNamed(text: string): Promise<Account> {
+      const account = await directory.find(text)
+      if (account) return account
+      const [only, another] = await directory.page({ search: text, after: null, limit: 2 })
+      if (!only) throw new ApiError('not_found', 'There is no account with this ID, email or name.')
+      if (another)
+        throw new ApiError(
+          'conflict',
+          'Several accounts have this in their email or name. Use the whole of it, or the ID.',
+        )
+      return only
+    },
+
     create(operator: Operator, email: string, credit: OpeningCredit): Promise<Account> {
       const details = { credit_usd: formatUsd(credit.amountPico), credit: credit.kind }
       return auditedAction(operator, { action: 'account.create', target: email, details }, () =>

@@ -14,6 +14,7 @@ async function logged() {
   await app.register(observeRequests, {
     registry: new Registry(),
     report: report as never,
+    refusals: { note: () => undefined },
     pendingCalls: () => 0,
   })
   await app.register(accessLog, {

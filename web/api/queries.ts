@@ -16,8 +16,10 @@ import type {
   ReceivedInvitationView,
 } from '../../src/core/api/organisations.ts'
 import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
+import type { RefusalView } from '../../src/core/api/refusals.ts'
 import type { SecondFactorAsked, SecondFactorView } from '../../src/core/api/second-factor.ts'
 import type { SessionList, SessionView, VisitorView } from '../../src/core/api/sessions.ts'
+import type { List } from '../../src/core/api/shared.ts'
 import type { PublishedSurfaceList } from '../../src/core/api/surfaces/surfaces.ts'
 import type { UsageSeriesView, UsageView } from '../../src/core/api/usage.ts'
 import type { DeliveryView, WebhookList } from '../../src/core/api/webhooks.ts'
@@ -156,6 +158,9 @@ type SeriesQuery = ReturnType<typeof seriesQuery> & { key_id?: string }
 
 export const usageSeriesQuery = (query: SeriesQuery) =>
   readOf<UsageSeriesView>(`/console/api/usage/series${queryString({ ...query })}`)
+
+export const refusalsQuery = (period: { from: string; to: string; time_zone: string }) =>
+  readOf<List<RefusalView>>(`/console/api/usage/refusals${queryString(period)}`)
 
 /** Where the figures of a chart are downloaded as CSV. */
 export const usageSeriesCsvPath = (query: SeriesQuery): string =>

@@ -10,6 +10,7 @@ import { Stats } from '../components/text/values.tsx'
 import { formatCount, formatDuration } from '../lib/format.ts'
 import { useShownZone, zoneName } from '../lib/time-zone.ts'
 import { readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
+import { RefusedRequests } from './usage/refused-requests.tsx'
 import { RequestLog } from './usage/request-log.tsx'
 import { GROUP_NAMES, UsageBreakdown } from './usage/usage-breakdown.tsx'
 import { UsageChart } from './usage/usage-chart.tsx'
@@ -71,6 +72,7 @@ export function UsagePage() {
           {(view) => <UsageBreakdown view={view} measure={choice.measure} />}
         </QueryView>
       </Panel>
+      <RefusedRequests period={{ from: query.from, to: query.to, time_zone: choice.zone }} />
       <RequestLog
         filters={{
           ...{ from: query.from, to: query.to, time_zone: choice.zone },

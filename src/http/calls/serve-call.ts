@@ -132,6 +132,7 @@ export async function serveCall(
   const path = deps.pathOf(key.accountId)
   const call = await startCall(incoming, path)
   const { id, affordedLimit, ignoredParameters } = call.envelope
+  request.isAdmitted = true
   request.callStarted?.(id)
   if (affordedLimit !== undefined) reply.header('x-completion-limit', affordedLimit)
   const ignored = [...(asked.ignored ?? []), ...(ignoredParameters ?? [])]

@@ -19,6 +19,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The key that authenticated this request; null before authentication and on routes without it. */
     key: KeyRecord | null
+    /** The key that this request was sent with, also one that may not be used. Absent: none that exists. */
+    sentKey?: KeyRecord | null
     /**
      * Records the key's rate limits from the balance cache for the response headers, and a refusal for `refuseLimited`.
      */
@@ -51,6 +53,7 @@ export const authenticate = plugin<AuthenticateOptions>(
     const lastSeen = new LRUCache<string, SeenRate>({ max: KEYS_REMEMBERED })
 
     app.decorateRequest('key', null)
+    app.decorateRequest('sentKey', null)
     app.decorateRequest('askedAtMs', 0)
     app.decorateRequest(
       'noteRate',
@@ -70,7 +73,9 @@ export const authenticate = plugin<AuthenticateOptions>(
 
     const requireKeyOf = (secretOf: (request: FastifyRequest) => string | null) => {
       return async (request: FastifyRequest, reply: FastifyReply) => {
-        const key = await authenticated(keys, secretOf(request), request.ip)
+        const found = await lookedUp(keys, secretOf(request), request.ip)
+        if ('key' in found) request.sentKey = found.key
+        const key = liveKey(found)
         request.key = key
         request.askedAtMs = clock()
         if (!isStandard(key)) return
@@ -123,20 +128,26 @@ function rateHeaders(
 }
 
 /** The key of a secret if it may be used; otherwise throws ApiError 401, 403, 429 or 503. */
-export async function authenticated(
+export const authenticated = async (
   keys: Pick<KeyCache, 'lookup'>,
   secret: string | null,
   networkAddress: string,
   challenge?: string,
-): Promise<KeyRecord> {
-  if (secret === null) {
-    throw new ApiError(
-      'missing_api_key',
-      'Send your API key in the header `Authorization: Bearer <API_KEY>`.',
-      { challenge },
-    )
-  }
-  return liveKey(await keys.lookup(secret, networkAddress), challenge)
+): Promise<KeyRecord> => liveKey(await lookedUp(keys, secret, networkAddress, challenge), challenge)
+
+/** The key of a secret, also one that may not be used. Throws ApiError 401 without a secret. */
+function lookedUp(
+  keys: Pick<KeyCache, 'lookup'>,
+  secret: string | null,
+  networkAddress: string,
+  challenge?: string,
+): KeyLookup | Promise<KeyLookup> {
+  if (secret !== null) return keys.lookup(secret, networkAddress)
+  throw new ApiError(
+    'missing_api_key',
+    'Send your API key in the header `Authorization: Bearer <API_KEY>`.',
+    { challenge },
+  )
 }
 
 /** The key of a lookup if it may be used; otherwise throws ApiError 401, 403, 429 or 503. */

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import plugin from 'fastify-plugin'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
+import type { RefusalCounter } from '../../operations/refusal-counter.ts'
 import type { ProcessReport } from '../../platform/observability/process-report.ts'
 import { type OpenSpan, openSpan, tracesAreOn } from '../../platform/observability/tracing.ts'
 import { whenResponseCloses } from '../calls/event-stream.ts'
@@ -9,6 +10,7 @@ import { whenResponseCloses } from '../calls/event-stream.ts'
 export interface ObserveRequestsOptions {
   registry: Registry
   report: Pick<ProcessReport, 'finished' | 'traffic'>
+  refusals: Pick<RefusalCounter, 'note'>
   /** Calls in flight. */
   pendingCalls: () => number
 }
@@ -17,6 +19,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The code of the error sent for this request, also within a stream; null so far. */
     errorCode: ErrorCode | null
+    /** A call was admitted for this request, or one that was admitted before answers it: it has a record. */
+    isAdmitted: boolean
     /** The span of this request, if its trace is kept. */
     span: OpenSpan | null
   }
@@ -80,7 +84,7 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 /** Counts responses and their durations, by route, in memory. */
 function measureRequests(
   app: FastifyInstance,
-  { registry, report, pendingCalls }: ObserveRequestsOptions,
+  { registry, report, refusals, pendingCalls }: ObserveRequestsOptions,
 ): void {
   const requests = new Counter({
     name: 'switchyard_http_requests_total',
@@ -104,6 +108,7 @@ function measureRequests(
     },
   })
   app.decorateRequest('errorCode', null)
+  app.decorateRequest('isAdmitted', false)
 
   app.addHook('onRequest', (request, reply, done) => {
     const startedAt = performance.now()
@@ -116,9 +121,12 @@ function measureRequests(
       duration.observe(labels, (performance.now() - startedAt) / 1000)
       report.finished(statusClass)
       // The operators' traffic is of paid calls only, without pages and lookups.
-      if (request.method !== 'POST' || !VERSION.test(route)) return
+      if (request.method !== 'POST' || !VERSION.test(request.url)) return
+      const { errorCode, isAdmitted, sentKey = null } = request
+      if (errorCode !== null && !isAdmitted) refusals.note(sentKey, errorCode)
+      if (!VERSION.test(route)) return
       report.traffic.add([[`requests:${statusClass}`, 1n]])
-      if (request.errorCode !== null) report.traffic.add([[`errors:${request.errorCode}`, 1n]])
+      if (errorCode !== null) report.traffic.add([[`errors:${errorCode}`, 1n]])
     }
     // Covers streams that a writer took over and clients that left, which Fastify hooks miss.
     whenResponseCloses(reply.raw, count)

@@ -23,6 +23,7 @@ const KEPT = [
   'ledger_totals',
   'ledger_transactions',
   'payments',
+  'refused_requests',
   'spend_totals',
   'surface_grants',
   'usage_totals',

@@ -1,0 +1,28 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { jsonView } from '../../core/api/json-view.ts'
+import { RefusalView } from '../../core/api/refusals.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
+import { List } from '../../core/api/shared.ts'
+import { TIME_RANGE } from '../../core/billing/usage-query.ts'
+import { TIME_ZONE, zonedTimeRange } from '../../core/billing/zoned-time-range.ts'
+import { bySession } from '../account-access.ts'
+
+const Query = Type.Object({ ...TIME_RANGE, ...TIME_ZONE }, CLOSED)
+const ROWS_MAX = 100
+
+/** GET /usage/refusals: requests of the account's keys that were refused before a call was admitted. */
+export const refusalRoute: FastifyPluginAsyncTypebox = async (app) => {
+  const { refusalStore, consoleSlots, clock } = app.services
+  const { requester, hooks } = bySession(app, 'usage')
+  app.get(
+    '/usage/refusals',
+    { ...hooks, schema: { querystring: Query, response: { 200: List(RefusalView) } } },
+    async (request) => {
+      const { accountId, holder } = requester(request)
+      const range = zonedTimeRange(request.query, clock())
+      const rows = await consoleSlots.run(holder, () => refusalStore.read(accountId, range, ROWS_MAX))
+      return { object: 'list' as const, data: rows.map((row) => jsonView(RefusalView, row)) }
+    },
+  )
+}

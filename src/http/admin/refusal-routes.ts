@@ -1,0 +1,39 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { jsonView } from '../../core/api/json-view.ts'
+import { OperatorRefusalView } from '../../core/api/refusals.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
+import { List } from '../../core/api/shared.ts'
+import { TIME_RANGE, timeRange } from '../../core/billing/usage-query.ts'
+import { needs, signedInOperator } from '../plugins/operator-access.ts'
+import { reportSlots } from '../slots.ts'
+
+const Query = Type.Object(
+  {
+    /** An id, an email or the name of an organisation. */
+    account: Type.Optional(Type.String()),
+    ...TIME_RANGE,
+  },
+  CLOSED,
+)
+const ROWS_MAX = 200
+const REPORTS_MAX = 2
+
+/** GET /refusals: requests that were refused before a call was admitted, of all accounts or one. */
+export const refusalRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { refusalStore, accountManagement, clock } = app.services
+  const slots = reportSlots(REPORTS_MAX, REPORTS_MAX)
+  app.get(
+    '/refusals',
+    { ...needs('read'), schema: { querystring: Query, response: { 200: List(OperatorRefusalView) } } },
+    async (request) => {
+      const { account, ...period } = request.query
+      const accountId = account === undefined ? null : (await accountManagement.findNamed(account)).id
+      const range = timeRange(period, clock())
+      const rows = await slots.run(signedInOperator(request).id, () =>
+        refusalStore.read(accountId, range, ROWS_MAX),
+      )
+      return { object: 'list' as const, data: rows.map((row) => jsonView(OperatorRefusalView, row)) }
+    },
+  )
+}

@@ -1,0 +1,30 @@
+/** Why a request was refused, in words; a code that is not here is shown as the API names it. */
+const REASONS: Readonly<Record<string, string>> = {
+  missing_api_key: 'No API key was sent',
+  invalid_api_key: 'Unknown API key',
+  key_revoked: 'API key revoked, expired or paused',
+  account_suspended: 'Account suspended',
+  not_permitted: 'Not allowed for this key',
+  insufficient_balance: 'Not enough balance',
+  key_limit_exceeded: 'Spending limit reached',
+  payment_required: 'Payment required',
+  rate_limit_exceeded: 'Rate limit exceeded',
+  concurrency_limit_exceeded: 'Too many requests at a time',
+  model_not_found: 'Unknown model',
+  surface_unavailable: 'Unknown endpoint',
+  not_found: 'Not found',
+  method_not_allowed: 'Wrong HTTP method',
+  invalid_request: 'Invalid request',
+  invalid_json: 'Invalid JSON',
+  unsupported_media_type: 'Unsupported content type',
+  unsupported_shape: 'Unsupported parameter',
+  context_length_exceeded: 'Input too long for the model',
+  content_policy_violation: 'Refused for its content',
+  request_too_large: 'Request too large',
+  request_timeout: 'The request did not arrive in time',
+  idempotency_conflict: 'Idempotency-Key used for another request',
+  no_provider_available: 'No provider available',
+  overloaded: 'Gateway overloaded',
+}
+
+export const refusalReason = (code: string): string => REASONS[code] ?? code
