@@ -53,8 +53,15 @@ test('an hour sums up attempts that tell of a provider, again and again alike', 
       (a, b) => a.providerId.localeCompare(b.providerId) || a.hourMs - b.hourMs,
     )
   expect(await byProvider()).toEqual([
-    { providerId: 'alpha', hourMs: HOUR, succeeded: 3, failed: 4 },
-    { providerId: 'beta', hourMs: HOUR, succeeded: 4, failed: 0 },
+    {
+      providerId: 'alpha',
+      hourMs: HOUR,
+      succeeded: 3,
+      failed: 4,
+      firstTokenP50Ms: 300,
+      firstTokenP95Ms: 300,
+    },
+    { providerId: 'beta', hourMs: HOUR, succeeded: 4, failed: 0, firstTokenP50Ms: 100, firstTokenP95Ms: 100 },
   ])
   await settle(calls(1, { attempts: [attempt('beta/large', 'stalled')] }, HOUR + 1_000))
   await hours.roll(HOUR)
@@ -65,6 +72,7 @@ test('an hour sums up attempts that tell of a provider, again and again alike', 
     { succeeded: 4, failed: 1 },
   ])
   expect(await hours.nextHour(HOUR + 5 * HOUR_MS)).toBe(HOUR + HOUR_MS)
+  expect(await hours.read(HOUR, 'beta')).toMatchObject([{ providerId: 'beta', failed: 1 }])
 })
 
 test('latency is of calls that named their model, and of enough of them', async () => {

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { OfferView, ProviderView } from '../../src/core/api/offers.ts'
+import type { OfferView, ProviderHourView, ProviderView } from '../../src/core/api/offers.ts'
+import { HOUR_MS } from '../../src/core/kernel/time.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
 import { caller, completionOf, expectError } from './wire.ts'
@@ -43,6 +44,25 @@ const offerAt = async (provider: string, model: string): Promise<OfferView> => {
 const enable = (kind: string, id: string) =>
   admin(`/${kind}/${encodeURIComponent(id)}/enable`, { method: 'POST' })
 const soon = (assertion: () => Promise<void>) => eventually(assertion)
+
+describe('GET /admin/api/providers/:id/hours', () => {
+  test('shows what a provider did by the hour, with the hours in which nothing was', async () => {
+    const hour = new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS)
+    const data = { providerId: 'delta', succeeded: 3, failed: 1, firstTokenP50Ms: 120, firstTokenP95Ms: 450 }
+    await stack.postgres.providerHour.create({ data: { ...data, hour: new Date(hour.getTime() - HOUR_MS) } })
+    const hours = await list<ProviderHourView>('/providers/delta/hours')
+    expect(hours).toHaveLength(24)
+    expect(hours.at(-2)).toEqual({
+      at: new Date(hour.getTime() - HOUR_MS).toISOString(),
+      succeeded: 3,
+      failed: 1,
+      first_token_p50_ms: 120,
+      first_token_p95_ms: 450,
+    })
+    expect(hours[0]).toMatchObject({ succeeded: 0, failed: 0, first_token_p50_ms: null })
+    await expectError(await admin('/providers/none/hours'), 404, 'not_found')
+  })
+})
 
 describe('GET /admin/api/offers', () => {
   test('shows what calls measured, what offers cost and what is left', async () => {

@@ -9,6 +9,7 @@ import {
   formatPerSecond,
   formatUptime,
   nextLiveStep,
+  offersByHealth,
   runningCalls,
   serverErrorShare,
 } from '../../web/lib/live-stats.ts'
@@ -84,6 +85,12 @@ describe('offers that are looked for', () => {
       'a/idle',
       'a/keyless',
     ])
+  })
+
+  test('are apart by what is to be done about them', () => {
+    const keyless = offer('a/keyless', { withheld: 'no_key' })
+    const { amiss, healthy, unused } = offersByHealth([keyless, busy, down])
+    expect([amiss, healthy, unused]).toEqual([[down], [busy], [keyless]])
   })
 
   test('have every word', () => {

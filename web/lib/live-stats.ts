@@ -98,6 +98,12 @@ export const isAmiss = ({ breaker, health }: ProviderView): boolean =>
 const rank = ({ withheld, health }: OfferView): number =>
   withheld !== null ? 2 : health.state === 'ready' ? 1 : 0
 
+/** Offers by what an operator does about them: those held back now, usable ones, and those that our calls cannot use. */
+export const offersByHealth = (offers: readonly OfferView[]) => {
+  const of = (wanted: number) => offers.filter((offer) => rank(offer) === wanted)
+  return { amiss: of(0), healthy: of(1), unused: of(2) }
+}
+
 /** The offers whose model or id has every word; those held back first, then the busiest. */
 export function findOffers(offers: readonly OfferView[], search: string): OfferView[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean)

@@ -13,6 +13,9 @@ export interface ProviderHour {
   hourMs: number
   succeeded: number
   failed: number
+  /** Time to first token of successful attempts; null: none had one. */
+  firstTokenP50Ms: number | null
+  firstTokenP95Ms: number | null
 }
 
 /** Time to first token, at one provider. */
@@ -31,11 +34,15 @@ WHERE NOT attempt ? 'providerKeyId' AND attempt->>'outcome' <> ALL ($5::text[])`
 /** Counts the same attempts as the statistics of models: see model-stats-store.ts. */
 const ROLL = `
 WITH ${LATEST}, tried AS (${ATTEMPTS})
-INSERT INTO provider_hours AS known (provider_id, hour, succeeded, failed)
+INSERT INTO provider_hours AS known
+  (provider_id, hour, succeeded, failed, first_token_p50_ms, first_token_p95_ms)
 SELECT provider_id, to_timestamp($3::bigint / 1000.0), count(*) FILTER (WHERE outcome = 'ok'),
-       count(*) FILTER (WHERE outcome <> 'ok')
+       count(*) FILTER (WHERE outcome <> 'ok'),
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY first_token) FILTER (WHERE outcome = 'ok'),
+       percentile_cont(0.95) WITHIN GROUP (ORDER BY first_token) FILTER (WHERE outcome = 'ok')
 FROM tried GROUP BY provider_id
-ON CONFLICT (provider_id, hour) DO UPDATE SET succeeded = excluded.succeeded, failed = excluded.failed`
+ON CONFLICT (provider_id, hour) DO UPDATE SET succeeded = excluded.succeeded, failed = excluded.failed,
+  first_token_p50_ms = excluded.first_token_p50_ms, first_token_p95_ms = excluded.first_token_p95_ms`
 
 const LATENCY = `
 WITH ${LATEST}, tried AS (${ATTEMPTS})
@@ -71,8 +78,12 @@ export function createProviderHours(postgres: Postgres) {
       )
     },
 
-    async read(fromMs: number): Promise<ProviderHour[]> {
-      const rows = await postgres.providerHour.findMany({ where: { hour: { gte: new Date(fromMs) } } })
+    /** Of one provider or all, from a time on. */
+    async read(fromMs: number, providerId?: string): Promise<ProviderHour[]> {
+      const ofProvider = providerId === undefined ? {} : { providerId }
+      const rows = await postgres.providerHour.findMany({
+        where: { ...ofProvider, hour: { gte: new Date(fromMs) } },
+      })
       return rows.map(({ hour, ...row }) => ({ ...row, hourMs: hour.getTime() }))
     },
 

@@ -122,6 +122,18 @@ export const ProviderView = Type.Object({
 })
 export type ProviderView = Static<typeof ProviderView>
 
+/** One hour of GET /admin/api/providers/:id/hours?hours=24|168: `List<ProviderHourView>`, oldest first, empty ones included. */
+export const ProviderHourView = Type.Object({
+  at: IsoTime,
+  /** Attempts with our keys for calls that named their model; failures that are not the provider's are left out. */
+  succeeded: Type.Number(),
+  failed: Type.Number(),
+  /** Time to first token; null without attempts that had one. */
+  first_token_p50_ms: nullable(Type.Number()),
+  first_token_p95_ms: nullable(Type.Number()),
+})
+export type ProviderHourView = Static<typeof ProviderHourView>
+
 /** The fields of an offer that change constantly. */
 export const MovingOffer = Type.Pick(OfferView, [
   'id',

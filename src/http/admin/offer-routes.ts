@@ -1,10 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { EnabledView, MovingOffer, MovingProvider, OfferView, ProviderView } from '../../core/api/offers.ts'
+import type { ProviderHour } from '../../billing/reports/provider-hours.ts'
+import {
+  EnabledView,
+  MovingOffer,
+  MovingProvider,
+  OfferView,
+  ProviderHourView,
+  ProviderView,
+} from '../../core/api/offers.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { List } from '../../core/api/shared.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { HOUR_MS, isoTime } from '../../core/kernel/time.ts'
 import { offerViews, providerView } from '../offer-view.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
@@ -14,9 +23,12 @@ const OfferSearch = Type.Object(
   CLOSED,
 )
 
+const HoursQuery = Type.Object({ hours: Type.Enum(['24', '168'], { default: '24' }) }, CLOSED)
+const EMPTY_HOUR = { succeeded: 0, failed: 0, firstTokenP50Ms: null, firstTokenP95Ms: null }
+
 /** All offers and providers with health, measurements and margin; and closing breakers. */
 export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { catalog, offers, offerManagement } = app.services
+  const { catalog, offers, offerManagement, providerHours, clock } = app.services
   const offersByProvider = (): Map<string, Offer[]> =>
     Map.groupBy(catalog().offers.values(), ({ provider }) => provider.id)
   const enabling = {
@@ -86,6 +98,27 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     }),
   )
 
+  app.get(
+    '/providers/:id/hours',
+    {
+      ...needs('read'),
+      schema: { params: OfId, querystring: HoursQuery, response: { 200: List(ProviderHourView) } },
+    },
+    async ({ params: { id }, query }) => {
+      if (!offersByProvider().has(id)) throw new ApiError('not_found', 'There is no provider with this id.')
+      const count = Number(query.hours)
+      const fromMs = (Math.floor(clock() / HOUR_MS) - count + 1) * HOUR_MS
+      const known = new Map((await providerHours.read(fromMs, id)).map((hour) => [hour.hourMs, hour]))
+      return {
+        object: 'list' as const,
+        data: Array.from({ length: count }, (_, index) => {
+          const hourMs = fromMs + index * HOUR_MS
+          return hourView(known.get(hourMs) ?? { ...EMPTY_HOUR, hourMs })
+        }),
+      }
+    },
+  )
+
   app.post('/providers/:id/enable', enabling, async (request) => {
     const { id } = request.params
     if (!offersByProvider().has(id)) throw new ApiError('not_found', 'There is no provider with this id.')
@@ -93,6 +126,14 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     return { object: 'enabled' as const, id, closed }
   })
 }
+
+const hourView = ({ hourMs, ...hour }: Omit<ProviderHour, 'providerId'>): ProviderHourView => ({
+  at: isoTime(hourMs),
+  succeeded: hour.succeeded,
+  failed: hour.failed,
+  first_token_p50_ms: hour.firstTokenP50Ms,
+  first_token_p95_ms: hour.firstTokenP95Ms,
+})
 
 const wasTried = ({
   last_ten_minutes: { success, failure, rate_limited: limited },

@@ -1,20 +1,22 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { PlugZap } from 'lucide-react'
 import { useState } from 'react'
-import { catalogQuery } from '../../api/operator-queries.ts'
+import type { CatalogEditsView } from '../../../src/core/api/catalog.ts'
+import type { ProviderHourView, ProviderView } from '../../../src/core/api/offers.ts'
+import { catalogQuery, providerHoursQuery } from '../../api/operator-queries.ts'
 import { useOffers, useProviders } from '../../api/use-moving.ts'
-import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
-import { Button } from '../../components/form/button.tsx'
-import { TextField } from '../../components/form/fields.tsx'
-import { PageHead, Panel } from '../../components/layout/page.tsx'
-import { formatCount, plural } from '../../lib/format.ts'
-import { findOffers } from '../../lib/live-stats.ts'
+import { Note, QueryView } from '../../components/feedback/messages.tsx'
+import { PageHead } from '../../components/layout/page.tsx'
+import { Stats } from '../../components/text/values.tsx'
+import { formatCount, formatDuration, formatShare, plural } from '../../lib/format.ts'
 import { providerChange, withProviderChange } from '../../lib/operators/catalog-edits.ts'
 import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
+import { OffersHealth } from './providers/health.tsx'
 import { PlatformKeyPanel } from './providers/platform-key.tsx'
-import { OfferTable, ProviderTable } from './providers/provider-tables.tsx'
+import { ProviderHistory } from './providers/provider-history.tsx'
+import { ProviderOffers } from './providers/provider-offers.tsx'
+import { EnableButton, OwnBreaker } from './providers/provider-tables.tsx'
 
 const WIRE_NAMES: Record<string, string> = {
   'chat-completions': 'OpenAI chat completions',
@@ -22,16 +24,14 @@ const WIRE_NAMES: Record<string, string> = {
   'google-generate-content': 'Google Gemini',
 }
 
-const SHOWN = 50
-
-/** One provider with its offers: health, success, percentiles, prices. */
+/** One provider: its state and switch, how it did by the hour, its key, and its offers by their health. */
 export function ProviderPage() {
   const { id } = useParams({ from: '/operator/admin/providers/$id' })
-  const providers = useProviders()
+  const provider = useProviders().data?.data.find((row) => row.id === id)
+  const catalog = useQuery(catalogQuery)
+  const edits = catalog.data?.edits ?? null
+  const isDisabled = providerChange(edits?.content ?? {}, id)?.disabled === true
   const offers = useOffers({ provider: id })
-  const [search, setSearch] = useState('')
-  const [shown, setShown] = useState(SHOWN)
-  const provider = providers.data?.data.find((row) => row.id === id)
   return (
     <>
       <PageHead
@@ -39,102 +39,96 @@ export function ProviderPage() {
         title={provider?.name ?? id}
         description={
           provider && (
-            <>
-              API: {WIRE_NAMES[provider.wire] ?? provider.wire} ·{' '}
-              {provider.zdr ? 'no retention' : 'may retain prompts'} ·{' '}
-              {provider.data_collection === 'deny' ? 'no training' : 'may train on prompts'}
-            </>
+            <span className="row gap-x-3">
+              <OwnBreaker provider={provider} />
+              <span>
+                <code>{id}</code> · API: {WIRE_NAMES[provider.wire] ?? provider.wire} ·{' '}
+                {provider.zdr ? 'no retention' : 'may retain prompts'} ·{' '}
+                {provider.data_collection === 'deny' ? 'no training' : 'may train on prompts'}
+              </span>
+            </span>
           )
         }
+        actions={
+          <>
+            {provider && provider.breaker.breaker !== 'closed' && (
+              <EnableButton subject={id} about={provider.name} />
+            )}
+            {catalog.data && (
+              <ProviderSwitch id={id} name={provider?.name ?? id} edits={edits} isDisabled={isDisabled} />
+            )}
+          </>
+        }
       />
-      {provider && (
-        <Panel title="Provider">
-          <ProviderTable providers={[provider]} />
-        </Panel>
-      )}
-      <ProviderSwitch id={id} name={provider?.name ?? id} />
+      {isDisabled && <Note tone="warn">Disabled by the current overrides: it receives no calls.</Note>}
+      {provider && <ProviderStats provider={provider} />}
+      <ProviderHistory providerId={id} />
       {provider && <PlatformKeyPanel provider={provider} />}
-      <Panel title="Offers">
-        <div className="panel-body">
-          <TextField
-            label="Search offers"
-            type="search"
-            value={search}
-            onChange={(text) => {
-              setSearch(text)
-              setShown(SHOWN)
-            }}
-            placeholder="a model or the provider’s name for it"
-          />
-        </div>
-        <QueryView query={offers}>
-          {({ data }) => {
-            const found = findOffers(data, search)
-            if (found.length === 0)
-              return (
-                <EmptyState icon={PlugZap}>
-                  {data.length === 0
-                    ? 'No model has an offer of this provider. Add one under Catalog overrides.'
-                    : 'No offers found.'}
-                </EmptyState>
-              )
-            return (
-              <>
-                <OfferTable offers={found.slice(0, shown)} titledBy="model" />
-                {found.length > shown && (
-                  <div className="flex justify-center border-t border-line p-3">
-                    <Button size="small" onClick={() => setShown(shown + SHOWN)}>
-                      Show more of {plural(found.length, 'offer')} ({formatCount(found.length - shown)} left)
-                    </Button>
-                  </div>
-                )}
-              </>
-            )
-          }}
-        </QueryView>
-      </Panel>
+      <QueryView query={offers}>{({ data }) => <ProviderOffers offers={data} edits={edits} />}</QueryView>
     </>
   )
 }
 
-/** Takes all offers of a provider out of use, or back into it, as an edit of the catalog. */
-function ProviderSwitch({ id, name }: { id: string; name: string }) {
-  const [proposed, setProposed] = useState<ProposedEdits | null>(null)
+/** The success and speed of the last day, and how many of its offers are in use. */
+function ProviderStats({ provider }: { provider: ProviderView }) {
+  const hours = useQuery(providerHoursQuery(provider.id, '24')).data?.data ?? []
+  const { attempts, share } = sumOf(hours)
+  const latest = hours.findLast(({ first_token_p50_ms: ms }) => ms !== null)
+  const { last_ten_minutes: recent } = provider
   return (
-    <QueryView query={useQuery(catalogQuery)}>
-      {({ edits }) => {
-        const content = edits?.content ?? {}
-        const isDisabled = providerChange(content, id)?.disabled === true
-        const propose = () =>
-          setProposed({
-            content: withProviderChange(content, id, { disabled: isDisabled ? undefined : true }),
-            title: isDisabled ? `Enable ${name}?` : `Disable ${name}?`,
-            what: (
-              <p>
-                {isDisabled
-                  ? `${name} receives calls again within a second.`
-                  : `${name} receives no new calls within a second, also not with customers’ own provider keys. Running calls complete.`}
-              </p>
-            ),
-          })
-        return (
-          <Panel title="Use" padded>
-            <div className="spread">
-              <p>
-                {isDisabled
-                  ? 'Disabled by the current overrides: it receives no calls.'
-                  : 'Enabled: its offers receive calls while they are healthy.'}
-              </p>
-              <OperatorButton needs="catalog.write" onClick={propose}>
-                {isDisabled ? 'Enable provider' : 'Disable provider'}
-              </OperatorButton>
-            </div>
-            {proposed && (
-              <ApplyEditsDialog proposed={proposed} from={edits} onClose={() => setProposed(null)} />
-            )}
-          </Panel>
-        )
+    <Stats
+      rows={{
+        'Success rate, 24 hours': share === null ? '–' : formatShare(share),
+        'Time to first token': formatDuration(latest?.first_token_p50_ms ?? null),
+        'Offers in use': `${formatCount(provider.shared_offers)} of ${formatCount(provider.offers)}`,
       }}
-    </QueryView>
+      notes={{
+        'Success rate, 24 hours':
+          recent.success_share === null
+            ? plural(attempts, 'attempt')
+            : `${plural(attempts, 'attempt')}; last 10 min: ${formatShare(recent.success_share)}`,
+        'Time to first token':
+          latest && `median of an hour; p95 ${formatDuration(latest.first_token_p95_ms)}`,
+        'Offers in use': <OffersHealth health={provider.health} />,
+      }}
+    />
+  )
+}
+
+/** All attempts of some hours, and the share that succeeded; null without any. */
+function sumOf(hours: readonly ProviderHourView[]): { attempts: number; share: number | null } {
+  const succeeded = hours.reduce((sum, hour) => sum + hour.succeeded, 0)
+  const attempts = hours.reduce((sum, hour) => sum + hour.failed, succeeded)
+  return { attempts, share: attempts === 0 ? null : succeeded / attempts }
+}
+
+/** Takes all offers of a provider out of use, or back into it, as an edit of the catalog. */
+function ProviderSwitch(props: {
+  id: string
+  name: string
+  edits: CatalogEditsView | null
+  isDisabled: boolean
+}) {
+  const { id, name, edits, isDisabled } = props
+  const [proposed, setProposed] = useState<ProposedEdits | null>(null)
+  const propose = () =>
+    setProposed({
+      content: withProviderChange(edits?.content ?? {}, id, { disabled: isDisabled ? undefined : true }),
+      title: isDisabled ? `Enable ${name}?` : `Disable ${name}?`,
+      what: (
+        <p>
+          {isDisabled
+            ? `${name} receives calls again within a second.`
+            : `${name} receives no new calls within a second, also not with customers’ own provider keys. Running calls complete.`}
+        </p>
+      ),
+    })
+  return (
+    <>
+      <OperatorButton needs="catalog.write" onClick={propose}>
+        {isDisabled ? 'Enable provider' : 'Disable provider'}
+      </OperatorButton>
+      {proposed && <ApplyEditsDialog proposed={proposed} from={edits} onClose={() => setProposed(null)} />}
+    </>
   )
 }

@@ -46,7 +46,8 @@ const BREAKER_NAMES: Record<ProviderView['breaker']['breaker'], string> = {
   'half-open': 'Half-open',
 }
 
-function OwnBreaker({ provider: { breaker } }: { provider: ProviderView }) {
+/** The breaker of a provider itself, and why and until when it is open. */
+export function OwnBreaker({ provider: { breaker } }: { provider: ProviderView }) {
   if (breaker.breaker === 'closed') return <StateBadge state="closed" name="Closed" />
   const why = breaker.reason && REASONS[breaker.reason]
   return (
@@ -65,8 +66,11 @@ export function OfferTable(props: {
   titledBy: 'model' | 'provider'
   /** Further buttons for an offer. */
   actions?: (offer: OfferView) => ReactNode
+  /** Chooses an offer, for a change of several. */
+  select?: (offer: OfferView) => ReactNode
 }) {
-  const { offers, titledBy, actions } = props
+  const { offers, titledBy, actions, select } = props
+  const title = titledBy === 'model' ? 'Model' : 'Provider'
   const isRanked = new Set(offers.map(({ priority }) => priority)).size > 1
   return (
     <>
@@ -74,8 +78,10 @@ export function OfferTable(props: {
         caption="Offers; prices in USD per million tokens"
         rows={offers}
         rowKey={({ id, model }) => `${id} ${model}`}
+        title={title}
         columns={{
-          [titledBy === 'model' ? 'Model' : 'Provider']: (offer: OfferView) => (
+          Select: select ?? false,
+          [title]: (offer: OfferView) => (
             <span className="stack-tight">
               {titledBy === 'model' ? <ModelLink id={offer.model} /> : <ProviderLink id={offer.provider} />}
               <code className="text-sm text-muted">{offer.upstream_model}</code>

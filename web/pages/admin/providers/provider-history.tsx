@@ -1,0 +1,100 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { ProviderHourView } from '../../../../src/core/api/offers.ts'
+import { providerHoursQuery } from '../../../api/operator-queries.ts'
+import { ChartFigure, ChartKey } from '../../../components/chart/chart-figure.tsx'
+import { QueryView } from '../../../components/feedback/messages.tsx'
+import { ChoiceField } from '../../../components/form/fields.tsx'
+import { Panel } from '../../../components/layout/page.tsx'
+import { DataTable } from '../../../components/table/data-table.tsx'
+import { formatCount, formatDuration, formatMoment, formatShare, plural } from '../../../lib/format.ts'
+
+const SPANS = [
+  { value: '24', name: '24 hours' },
+  { value: '168', name: '7 days' },
+]
+
+/** Attempts, failures and time to first token of a provider, hour by hour. */
+export function ProviderHistory({ providerId }: { providerId: string }) {
+  const [hours, setHours] = useState('24')
+  const query = useQuery({
+    ...providerHoursQuery(providerId, hours),
+    placeholderData: (before) => before,
+  })
+  return (
+    <Panel
+      title="Errors and latency by hour"
+      padded
+      actions={<ChoiceField label="Period" value={hours} options={SPANS} onChange={setHours} />}
+    >
+      <QueryView query={query} loading={<span className="skeleton h-56" />}>
+        {({ data }) => <Charts hours={data} />}
+      </QueryView>
+      <p className="text-sm text-muted">
+        Attempts with our keys of calls that named their model. Rate limits and failures of a request itself
+        are left out. The last hour is not over.
+      </p>
+    </Panel>
+  )
+}
+
+function Charts({ hours }: { hours: readonly ProviderHourView[] }) {
+  const common = { formatLabel: formatMoment, labelWidth: 150 }
+  return (
+    <div className="columns gap-8 [--column:24rem]">
+      <ChartFigure
+        caption="Attempts and failed attempts, by hour."
+        chart={{
+          ...common,
+          columns: hours.map(({ at, succeeded, failed }) => ({
+            at,
+            value: succeeded + failed,
+            errors: failed,
+            text: `${formatMoment(at)}: ${plural(succeeded + failed, 'attempt')}, ${formatCount(failed)} failed`,
+          })),
+          idle: (
+            <span className="row">
+              <ChartKey colour="bg-series-8">attempts</ChartKey>
+              <ChartKey colour="bg-bad-fill">failed</ChartKey>
+            </span>
+          ),
+          formatValue: formatCount,
+          isWhole: true,
+        }}
+        table={<HourTable hours={hours} />}
+      />
+      <ChartFigure
+        caption="Median time to first token, by hour."
+        chart={{
+          ...common,
+          columns: hours.map(({ at, first_token_p50_ms: p50, first_token_p95_ms: p95 }) => ({
+            at,
+            value: p50 ?? 0,
+            text: `${formatMoment(at)}: TTFT p50 ${formatDuration(p50)}, p95 ${formatDuration(p95)}`,
+          })),
+          idle: <ChartKey colour="bg-accent-fill">time to first token, median</ChartKey>,
+          formatValue: formatDuration,
+        }}
+        table={<HourTable hours={hours} />}
+      />
+    </div>
+  )
+}
+
+const HourTable = ({ hours }: { hours: readonly ProviderHourView[] }) => (
+  <DataTable
+    caption="Hours with attempts, newest first"
+    rows={hours.filter(({ succeeded, failed }) => succeeded + failed > 0).toReversed()}
+    rowKey={({ at }) => at}
+    empty="No attempts in this period."
+    columns={{
+      Hour: ({ at }) => formatMoment(at),
+      Attempts: ({ succeeded, failed }) => formatCount(succeeded + failed),
+      Failed: ({ failed }) => formatCount(failed),
+      'Success rate': ({ succeeded, failed }) => formatShare(succeeded / (succeeded + failed)),
+      'TTFT p50': ({ first_token_p50_ms: ms }) => formatDuration(ms),
+      'TTFT p95': ({ first_token_p95_ms: ms }) => formatDuration(ms),
+    }}
+    numeric={['Attempts', 'Failed', 'Success rate', 'TTFT p50', 'TTFT p95']}
+  />
+)
