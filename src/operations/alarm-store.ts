@@ -75,6 +75,15 @@ SELECT destination_id, alarm_id, event FROM (
   UNION ALL ${TELL_ENDED}
 ) AS notices ORDER BY turn, alarm_id`
 
+/** The account that an alarm is about, in its fields or its subject; an index has this expression. */
+const OF_ACCOUNT = `
+SELECT id FROM alarms
+WHERE substring(coalesce(fields ->> 'accountId', subject) from 'acct_[0-9A-Z]+') = $1 AND id < $2
+  AND (NOT $3 OR acknowledged_at IS NULL AND resolved_at IS NULL)
+ORDER BY id DESC LIMIT $4::integer`
+/** Sorts after every id. */
+const LAST_ID = '~'
+
 /** $1, $2: kinds and the quiet time that ends each. */
 const END_QUIET = `
 WITH ended AS (
@@ -105,6 +114,12 @@ export type AlarmStore = ReturnType<typeof createAlarmStore>
 export function createAlarmStore(postgres: Postgres) {
   /** The cursor at the last empty read: while the stream has nothing after it, PostgreSQL need not be read. */
   let drainedAt: string | null = null
+  const ofAccount = async (accountId: string, openOnly: boolean, { after, limit }: IdPage) => {
+    const values = [accountId, after ?? LAST_ID, openOnly, limit]
+    const ids = await postgres.$queryRawUnsafe<Array<{ id: string }>>(OF_ACCOUNT, ...values)
+    const where = { id: { in: ids.map(({ id }) => id) } }
+    return postgres.alarm.findMany({ where, orderBy: { id: 'desc' } })
+  }
   const after = (redis: Redis, entryId: string, count: number) =>
     redis.xrange(ALARMS, `(${entryId}`, '+', 'COUNT', count)
   return {
@@ -131,9 +146,16 @@ export function createAlarmStore(postgres: Postgres) {
       await postgres.$executeRawUnsafe(END_QUIET, kinds, times)
     },
 
-    /** Lists alarms by their last time, newest first, after an alarm's id. */
-    async page({ openOnly, ...page }: { openOnly: boolean } & IdPage): Promise<StoredAlarm[]> {
-      const rows = await postgres.alarm.findMany(newestFirst(page, openOnly ? OPEN : {}))
+    /** Lists alarms of one account or all, newest first, after an alarm's id. */
+    async page({
+      openOnly,
+      accountId,
+      ...page
+    }: { openOnly: boolean; accountId: string | null } & IdPage): Promise<StoredAlarm[]> {
+      const rows =
+        accountId === null
+          ? await postgres.alarm.findMany(newestFirst(page, openOnly ? OPEN : {}))
+          : await ofAccount(accountId, openOnly, page)
       return rows.map(toAlarm)
     },
 

@@ -1,3 +1,4 @@
+import { accountName } from '../accounts/account-store.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { infrastructureError } from '../platform/infrastructure-error.ts'
@@ -32,6 +33,8 @@ export interface NamedAction extends OperatorAction {
   actorName: string | null
   /** First and last characters of the admin key; null without one. */
   actorKey: string | null
+  /** The email or name of the account, or the name of the key or operator, that is the target; null: it has none. */
+  targetName: string | null
 }
 
 const LATEST_MAX = 1_000
@@ -84,13 +87,20 @@ export function createAuditLog(postgres: Postgres, logger: Logger) {
         take: LATEST_MAX,
       }),
 
-    /** Newest first, after an action's id; of one target, or all. */
-    async page({ target, ...page }: { target: string | null } & IdPage): Promise<NamedAction[]> {
+    /** Newest first, after an action's id; of some targets, or all. */
+    async page({ targets, ...page }: { targets: string[] | null } & IdPage): Promise<NamedAction[]> {
       const rows = await postgres.operatorAction.findMany(
-        newestFirst(page, target === null ? {} : { target }),
+        newestFirst(page, targets === null ? {} : { target: { in: targets } }),
       )
-      const names = await namesOf(postgres, [...new Set(rows.map(({ actor }) => actor))])
-      return rows.map((row) => ({ ...row, ...(names.get(row.actor) ?? { actorName: null, actorKey: null }) }))
+      const [names, targetNames] = await Promise.all([
+        namesOf(postgres, [...new Set(rows.map(({ actor }) => actor))]),
+        targetNamesOf(postgres, [...new Set(rows.map((row) => row.target))]),
+      ])
+      return rows.map((row) => ({
+        ...row,
+        ...(names.get(row.actor) ?? { actorName: null, actorKey: null }),
+        targetName: targetNames.get(row.target) ?? null,
+      }))
     },
   }
 }
@@ -107,4 +117,18 @@ async function namesOf(postgres: Postgres, actors: string[]) {
   for (const { id, operator, prefix, suffix } of keys)
     names.set(id, { actorName: operator?.name ?? null, actorKey: `${prefix}…${suffix}` })
   return names
+}
+
+/** The names of the accounts, keys and operators among the targets. */
+async function targetNamesOf(postgres: Postgres, targets: string[]): Promise<Map<string, string>> {
+  const isTarget = { id: { in: targets } }
+  const [accounts, keys, operators] = await Promise.all([
+    postgres.account.findMany({ where: isTarget, select: { id: true, email: true, name: true } }),
+    postgres.apiKey.findMany({ where: isTarget, select: { id: true, name: true } }),
+    postgres.operator.findMany({ where: isTarget, select: { id: true, name: true } }),
+  ])
+  return new Map([
+    ...accounts.map((account) => [account.id, accountName(account)] as const),
+    ...[...keys, ...operators].map(({ id, name }) => [id, name] as const),
+  ])
 }

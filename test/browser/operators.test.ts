@@ -122,6 +122,7 @@ test(
     await page.goto(`${stack.url}/admin/actions`)
     const row = page.getByRole('row').filter({ hasText: 'Changed the catalog' })
     await row.getByText('Test admin').waitFor()
+    await row.getByText('Values').click()
     await row.getByText('changes.models[acme/swift].rate.prompt: none → 0.150000').waitFor()
     const changed = page.getByRole('row').filter({ hasText: 'Changed a role' })
     await changed.getByText('name: Ann Lee; role: viewer → support').waitFor()

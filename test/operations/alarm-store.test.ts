@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { AlarmCount } from '../../src/core/alarms/alarm.ts'
+import { alarmAccount } from '../../src/core/alarms/alarm-kinds.ts'
 import { newId } from '../../src/core/kernel/ids.ts'
 import { createAlarmStore } from '../../src/operations/alarm-store.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
@@ -50,7 +51,27 @@ const raise = (changes: Partial<AlarmCount> = {}) =>
       ...changes,
     }),
   )
-const openOnes = () => createAlarmStore(postgres).page({ openOnly: true, after: null, limit: 10 })
+const openOnes = () =>
+  createAlarmStore(postgres).page({ openOnly: true, accountId: null, after: null, limit: 10 })
+
+test('the alarms of an account are those that name it, in their fields or as their subject', async () => {
+  const store = createAlarmStore(postgres)
+  const [ann, bob] = [newId('acct'), newId('acct')]
+  await raise({ kind: 'charge-credited', subject: ann, fields: {} })
+  await raise({ kind: 'one', subject: 'pay_1', fields: { accountId: ann } })
+  await raise({ kind: 'breaker-opened', subject: `alpha/x#account:${ann}`, fields: { reason: 'failing' } })
+  await raise({ kind: 'charge-credited', subject: bob, fields: {} })
+  await store.takeOver(redis, 100)
+  const page = { openOnly: false, accountId: ann, after: null, limit: 10 }
+  const found = await store.page(page)
+  expect(new Set(found.map(({ kind }) => kind))).toEqual(
+    new Set(['charge-credited', 'one', 'breaker-opened']),
+  )
+  expect(found.map(alarmAccount)).toEqual([ann, ann, ann])
+  await store.acknowledge(found[0]!.id, 'key_1', new Date())
+  expect(await store.page({ ...page, openOnly: true })).toEqual(found.slice(1))
+  expect(await store.page({ ...page, after: found[0]!.id, limit: 1 })).toEqual([found[1]])
+})
 
 test('each entry counts once, however many processes take over at the same time', async () => {
   const stores = Array.from({ length: 6 }, () => createAlarmStore(postgres))
@@ -84,7 +105,7 @@ test('a repetition after the acknowledgement opens a new alarm; the old one stay
   expect(second?.id).not.toBe(first?.id)
   expect(await store.countOpen()).toBe(1)
   await store.prune(new Date('2027-01-03T00:00:00Z'))
-  expect(await store.page({ openOnly: false, after: null, limit: 10 })).toHaveLength(1)
+  expect(await store.page({ openOnly: false, accountId: null, after: null, limit: 10 })).toHaveLength(1)
 })
 
 test('text that PostgreSQL cannot hold, and numbers beyond its own, are stored as what it can', async () => {
@@ -182,9 +203,9 @@ test('what opened and was over between two readings is told as both; what was ne
   await Promise.all([raise(), over(), raise({ kind: 'settlement-waits', count: 0, isOver: true, ...LATER })])
   await store.takeOver(redis, 100)
   expect(await told(all)).toEqual(['opened', 'resolved'])
-  expect((await store.page({ openOnly: false, after: null, limit: 10 })).map(({ kind }) => kind)).toEqual([
-    'breaker-opened',
-  ])
+  expect(
+    (await store.page({ openOnly: false, accountId: null, after: null, limit: 10 })).map(({ kind }) => kind),
+  ).toEqual(['breaker-opened'])
 })
 
 test('acknowledging what does not last resolves it, and what lasts stays until it is over', async () => {

@@ -1,12 +1,23 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { AccountLedgerRow, AccountLedgerTotals } from '../../src/core/api/account-ledger.ts'
-import type { AccountBilling, OperatorAccount, OperatorAccountDetail } from '../../src/core/api/accounts.ts'
+import type {
+  AccountBilling,
+  OperatorAccount,
+  OperatorAccountDetail,
+  SentMailView,
+} from '../../src/core/api/accounts.ts'
 import type { AlarmDestinationView } from '../../src/core/api/alarm-destinations.ts'
 import type { LedgerView, MarginView } from '../../src/core/api/billing.ts'
 import type { CallTimelineView, OperatorCall } from '../../src/core/api/calls.ts'
 import type { CatalogEditsView, CatalogView, RateHistoryView } from '../../src/core/api/catalog.ts'
 import type { GatewaySettingsView } from '../../src/core/api/gateway.ts'
-import type { MovingOffer, MovingProvider, OfferView, ProviderView } from '../../src/core/api/offers.ts'
+import type {
+  MovingOffer,
+  MovingProvider,
+  OfferView,
+  ProviderHourView,
+  ProviderView,
+} from '../../src/core/api/offers.ts'
 import type {
   AlarmCountView,
   AlarmView,
@@ -18,9 +29,10 @@ import type {
 } from '../../src/core/api/operations.ts'
 import type { OperatorDetail } from '../../src/core/api/operators.ts'
 import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
+import type { OperatorRefusalView } from '../../src/core/api/refusals.ts'
 import type { RouterView } from '../../src/core/api/router.ts'
 import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessions.ts'
-import type { List } from '../../src/core/api/shared.ts'
+import type { List, Page } from '../../src/core/api/shared.ts'
 import type { OpenableSurface } from '../../src/core/api/surfaces/surfaces.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
 import type { OperatorCallFilters } from '../lib/calls/call-filters.ts'
@@ -63,6 +75,12 @@ export const providersQuery = readOf<List<ProviderView>>('/admin/api/providers',
 
 export const movingProvidersQuery = readOf<List<MovingProvider>>('/admin/api/providers/moving', MOVING_MS)
 
+export const providerHoursQuery = (id: string, hours: string) =>
+  readOf<List<ProviderHourView>>(
+    `${path`/admin/api/providers/${id}/hours`}${queryString({ hours })}`,
+    LAZY_MS,
+  )
+
 type OffersOf = { provider: string } | { model: string }
 
 export const offersQuery = (of: OffersOf) =>
@@ -87,6 +105,15 @@ export const timelineQuery = (id: string) =>
 
 export const accountsQuery = (search: string | undefined) =>
   listOf<OperatorAccount>('/admin/api/accounts', { search })
+
+/** The latest calls of an account. */
+export const accountCallsQuery = (account: string, from: string) =>
+  readOf<Page<OperatorCall>>(`/admin/api/calls${queryString({ account, from, limit: 10 })}`, CALM_MS)
+
+export const accountMailsQuery = (id: string) => listOf<SentMailView>(path`/admin/api/accounts/${id}/mails`)
+
+export const refusalsQuery = (filter: { account: string | undefined; from: string }) =>
+  readOf<List<OperatorRefusalView>>(`/admin/api/refusals${queryString(filter)}`, LAZY_MS)
 
 export const accountBillingQuery = (id: string) =>
   readOf<AccountBilling>(path`/admin/api/accounts/${id}/billing`)
@@ -125,7 +152,8 @@ export const auditQuery = queryOptions({
 
 export const auditRunsQuery = listOf<AuditRunView>('/admin/api/audit/runs')
 
-export const alarmsQuery = (state: 'open' | 'all') => listOf<AlarmView>('/admin/api/alarms', { state })
+export const alarmsQuery = (state: 'open' | 'all', account?: string) =>
+  listOf<AlarmView>('/admin/api/alarms', { state, account })
 
 export const openAlarmsQuery = readOf<AlarmCountView>('/admin/api/alarms/count', CALM_MS)
 

@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'
 import {
   Activity,
+  Ban,
   BellRing,
   BookOpenCheck,
   ClipboardList,
@@ -26,10 +27,11 @@ import { SideFrame } from './side-frame.tsx'
 const PAGES = [
   { to: '/admin', name: 'Overview', icon: Activity, group: 'Observe' },
   { to: '/admin/calls', name: 'Calls', icon: Route, group: 'Observe' },
+  { to: '/admin/refusals', name: 'Refused requests', icon: Ban, group: 'Observe' },
   { to: '/admin/alarms', name: 'Alarms', icon: BellRing, group: 'Observe' },
   { to: '/admin/providers', name: 'Providers', icon: Network, group: 'Catalog' },
   { to: '/admin/models', name: 'Models & margin', icon: Percent, group: 'Catalog' },
-  { to: '/admin/catalog', name: 'Catalog overrides', icon: FilePenLine, group: 'Catalog' },
+  { to: '/admin/catalog', name: 'Price & model overrides', icon: FilePenLine, group: 'Catalog' },
   { to: '/admin/router', name: 'Auto router', icon: Split, group: 'Catalog' },
   { to: '/admin/accounts', name: 'Accounts', icon: Users, group: 'Administer' },
   { to: '/admin/ledger', name: 'Ledger & audit', icon: BookOpenCheck, group: 'Administer' },

@@ -334,5 +334,9 @@ export function alarmPage({ kind, subject, fields }: Pick<Alarm, 'kind' | 'subje
   return '/admin/alarms'
 }
 
+/** The account that an alarm is about; null: none. The statement in alarm-store.ts finds the same. */
+export const alarmAccount = ({ subject, fields }: Facts): string | null =>
+  /acct_[0-9A-Z]+/.exec(String(fields.accountId ?? subject))?.[0] ?? null
+
 /** The path of the runbook entry of a kind. */
 export const runbookPage = (kind: string): string => `/admin/runbook#${encodeURIComponent(kind)}`

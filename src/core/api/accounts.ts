@@ -170,3 +170,18 @@ export const AccountBilling = Type.Object({
   invoices: Type.Array(InvoiceView),
 })
 export type AccountBilling = Static<typeof AccountBilling>
+
+/**
+ * GET /admin/api/accounts/:id/mails?limit&cursor: `Page<SentMailView>`, newest first: the messages of the last ninety days
+ * about the account, and those to the email of its holder.
+ */
+export const SentMailView = Type.Object({
+  id: Type.String(),
+  /** The message: `receipt`, `balance-low`, … */
+  kind: Type.String(),
+  recipient: Type.String(),
+  /** `refused`: the mail server does not know the recipient; `failed`: every attempt failed. */
+  outcome: Type.Enum(['sent', 'refused', 'failed']),
+  created_at: IsoTime,
+})
+export type SentMailView = Static<typeof SentMailView>

@@ -214,7 +214,14 @@ export const MarginView = Type.Object({
   to: IsoTime,
   group_by: Type.Enum(['model', 'provider', 'day', 'account']),
   /** The greatest revenue first, or by day. */
-  data: Type.Array(Type.Object({ ...MarginMetrics.properties, group: Type.String() })),
+  data: Type.Array(
+    Type.Object({
+      ...MarginMetrics.properties,
+      group: Type.String(),
+      /** The email of a customer or the name of an organisation, by account; else null. */
+      name: nullable(Type.String()),
+    }),
+  ),
   total: MarginMetrics,
 })
 export type MarginView = Static<typeof MarginView>

@@ -99,7 +99,10 @@ export const TrafficView = Type.Object({
 })
 export type TrafficView = Static<typeof TrafficView>
 
-/** GET /admin/api/actions?target&limit&cursor: `Page<OperatorActionView>`. */
+/**
+ * GET /admin/api/actions?target&limit&cursor: `Page<OperatorActionView>`. `target` is an id; a person's
+ * account also goes by its email.
+ */
 export const OperatorActionView = Type.Object({
   id: Type.String(),
   at: IsoTime,
@@ -111,8 +114,9 @@ export const OperatorActionView = Type.Object({
   actor_key: nullable(Type.String()),
   /** `account.suspend`, `key.revoke`, … */
   action: Type.String(),
-  /** The id of the target. */
+  /** The id of the target, and its name: of an account, a key or an operator. */
   target: Type.String(),
+  target_name: nullable(Type.String()),
   /** `asked` is recorded before the action, `failed` after a rejected or failed one. */
   outcome: Type.Enum(['asked', 'failed']),
   details: Type.Record(Type.String(), Type.Unknown()),
@@ -160,7 +164,8 @@ export const AuditView = Type.Object({
 export type AuditView = Static<typeof AuditView>
 
 /**
- * GET /admin/api/alarms?state=open|all&limit&cursor: `Page<AlarmView>`. POST /admin/api/alarms/:id/acknowledge returns
+ * GET /admin/api/alarms?state=open|all&account&limit&cursor: `Page<AlarmView>`. `account` is an id, an email or the name of
+ * an organisation. POST /admin/api/alarms/:id/acknowledge returns
  * an `AlarmView`.
  */
 export const AlarmView = Type.Object({
@@ -170,6 +175,9 @@ export const AlarmView = Type.Object({
   subject: Type.String(),
   message: Type.String(),
   severity: Severity,
+  /** The account that it is about, if any. */
+  account_id: nullable(Type.String()),
+  account_name: nullable(Type.String()),
   /** The event in one sentence. */
   summary: Type.String(),
   /** The operators' page of the subject, and the runbook entry of the kind: paths of the console. */

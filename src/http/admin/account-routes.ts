@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { type Account, accountName, isPerson, type ListedSuspension } from '../../accounts/account-store.ts'
 import type { StoredKey } from '../../accounts/key-store.ts'
+import type { MailOutcome, SentMail } from '../../accounts/mail/sent-mail-store.ts'
 import type { UsageRow } from '../../billing/reports/usage-store.ts'
 import type { ApiServices } from '../../compose/api.ts'
 import type { RateLimits } from '../../core/accounts/api-key.ts'
@@ -13,6 +14,7 @@ import {
   OperatorAccount,
   OperatorAccountDetail,
   OperatorSuspension,
+  SentMailView,
   SuspendRequest,
 } from '../../core/api/accounts.ts'
 import { OperatorTopUp } from '../../core/api/billing.ts'
@@ -33,7 +35,7 @@ const AccountSearch = Type.Object({ search: Type.Optional(Type.String()), ...ID_
 /** Accounts: search, suspend, resume, limit, credit and adjust. */
 export const accountRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
-  const { accountManagement, directory } = services
+  const { accountManagement, directory, sentMails } = services
   const find = accountManagement.find
   const detailOf = async (idOrEmail: string): Promise<OperatorAccountDetail> =>
     accountDetail(await find(idOrEmail), services)
@@ -52,6 +54,22 @@ export const accountRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/accounts/:id',
     { ...needs('read'), schema: { params: OfId, response: { 200: OperatorAccountDetail } } },
     ({ params }) => detailOf(params.id),
+  )
+
+  app.get(
+    '/accounts/:id/mails',
+    {
+      ...needs('read'),
+      schema: {
+        params: OfId,
+        querystring: Type.Object(ID_PAGE, CLOSED),
+        response: { 200: Page(SentMailView) },
+      },
+    },
+    async ({ params, query }) => {
+      const { id: accountId, email } = await find(params.id)
+      return idPage(query, (after) => sentMails.page({ accountId, email, ...after }), sentMailView)
+    },
   )
 
   for (const verb of ['suspend', 'resume'] as const) {
@@ -154,7 +172,11 @@ async function accountDetail(
     usage.usage(id, lastDays, 'day', SPEND_DAYS + 1),
     payments.payments.list({ accountId: id, limit: LISTED }),
     directory.suspensions(id, LISTED),
-    auditLog.page({ target: id, after: null, limit: LISTED }),
+    auditLog.page({
+      targets: account.email === null ? [id] : [id, account.email],
+      after: null,
+      limit: LISTED,
+    }),
   ])
   return {
     object: 'account',
@@ -195,6 +217,10 @@ export const topUpView = (payment: Payment): OperatorTopUp => jsonView(OperatorT
 
 const suspensionView = (suspension: ListedSuspension): OperatorSuspension =>
   jsonView(OperatorSuspension, { ...suspension, at: suspension.createdAt })
+
+const sentMailView = ({ outcome, ...mail }: SentMail): SentMailView =>
+  // Only sent-mail-store.ts writes these rows.
+  jsonView(SentMailView, { ...mail, outcome: outcome as MailOutcome })
 
 const spendView = (row: UsageRow): OperatorAccountDetail['spend'][number] => ({
   day: row.group,

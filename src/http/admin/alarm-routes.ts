@@ -1,6 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { alarmPage, alarmSentence, runbookPage, severityOf } from '../../core/alarms/alarm-kinds.ts'
+import {
+  alarmAccount,
+  alarmPage,
+  alarmSentence,
+  runbookPage,
+  severityOf,
+} from '../../core/alarms/alarm-kinds.ts'
 import { jsonView } from '../../core/api/json-view.ts'
 import { AlarmCountView, AlarmView, OperatorActionView } from '../../core/api/operations.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
@@ -8,26 +14,43 @@ import { Page } from '../../core/api/shared.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { StoredAlarm } from '../../operations/alarm-store.ts'
 import type { NamedAction } from '../../operations/audit-log.ts'
+import type { IdPage } from '../../platform/postgres/postgres.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 const AlarmSearch = Type.Object(
-  { state: Type.Enum(['open', 'all'], { default: 'open' }), ...ID_PAGE },
+  {
+    state: Type.Enum(['open', 'all'], { default: 'open' }),
+    account: Type.Optional(Type.String()),
+    ...ID_PAGE,
+  },
   CLOSED,
 )
 const ActionSearch = Type.Object({ target: Type.Optional(Type.String()), ...ID_PAGE }, CLOSED)
 
 /** GET /alarms and POST /alarms/:id/acknowledge; GET /actions: the audit log of operators. */
 export const alarmRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { alarms, auditLog, clock } = app.services
+  const { alarms, auditLog, accountManagement, directory, clock } = app.services
+  /** The account of each alarm by its id, with its name. */
+  const namesOf = async (listed: readonly StoredAlarm[]): Promise<Map<string, string>> =>
+    directory.names([...new Set(listed.flatMap((alarm) => alarmAccount(alarm) ?? []))])
+
   app.get(
     '/alarms',
     {
       ...needs('read'),
       schema: { querystring: AlarmSearch, response: { 200: Page(AlarmView) } },
     },
-    ({ query: { state, ...page } }) =>
-      idPage(page, (after) => alarms.page({ openOnly: state === 'open', ...after }), alarmView),
+    async ({ query: { state, account, ...page } }) => {
+      const accountId = account === undefined ? null : (await accountManagement.findNamed(account)).id
+      let names = new Map<string, string>()
+      const read = async (after: IdPage) => {
+        const listed = await alarms.page({ openOnly: state === 'open', accountId, ...after })
+        names = await namesOf(listed)
+        return listed
+      }
+      return idPage(page, read, (alarm) => alarmView(alarm, names))
+    },
   )
 
   app.get('/alarms/count', { ...needs('read'), schema: { response: { 200: AlarmCountView } } }, async () => ({
@@ -45,7 +68,7 @@ export const alarmRoutes: FastifyPluginAsyncTypebox = async (app) => {
       return auditLog.auditedAction(operator, action, async () => {
         const found = await alarms.acknowledge(id, operator.actor, new Date(clock()))
         if (!found) throw new ApiError('not_found', 'There is no such alarm.')
-        return alarmView(found)
+        return alarmView(found, await namesOf([found]))
       })
     },
   )
@@ -56,14 +79,20 @@ export const alarmRoutes: FastifyPluginAsyncTypebox = async (app) => {
       ...needs('read'),
       schema: { querystring: ActionSearch, response: { 200: Page(OperatorActionView) } },
     },
-    ({ query: { target = null, ...page } }) =>
-      idPage(page, (after) => auditLog.page({ target, ...after }), actionView),
+    async ({ query: { target, ...page } }) => {
+      // An account that an operator opened has its email as the target of that action alone.
+      const account = target?.includes('@') ? await directory.find(target) : null
+      const targets = target === undefined ? null : [target, ...(account ? [account.id] : [])]
+      return idPage(page, (after) => auditLog.page({ targets, ...after }), actionView)
+    },
   )
 }
 
-const alarmView = (alarm: StoredAlarm): AlarmView =>
+const alarmView = (alarm: StoredAlarm, names: ReadonlyMap<string, string>): AlarmView =>
   jsonView(AlarmView, {
     ...alarm,
+    accountId: alarmAccount(alarm),
+    accountName: names.get(alarmAccount(alarm) ?? '') ?? null,
     severity: severityOf(alarm.kind),
     summary: alarmSentence(alarm),
     page: alarmPage(alarm),

@@ -23,7 +23,7 @@ const REPORTS_MAX = 2
 
 /** GET /margin: revenue, cost and margin; GET /ledger: the sums of the ledger's accounts. */
 export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { margin, sumLedger, clock } = app.services
+  const { margin, sumLedger, directory, clock } = app.services
   const slots = reportSlots(REPORTS_MAX, REPORTS_MAX)
   const once = createSingleFlight()
 
@@ -41,12 +41,20 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
           'invalid_request',
           `The result has more than ${ROWS_MAX} rows. Choose a shorter period.`,
         )
+      const names =
+        groupBy === 'account'
+          ? await directory.names(found.rows.map(({ group }) => group))
+          : new Map<string, string>()
       return {
         object: 'margin' as const,
         from: isoTime(range.fromMs),
         to: isoTime(range.toMs),
         group_by: groupBy,
-        data: found.rows.map(({ group, ...sums }) => ({ group, ...marginMetrics(sums) })),
+        data: found.rows.map(({ group, ...sums }) => ({
+          group,
+          name: names.get(group) ?? null,
+          ...marginMetrics(sums),
+        })),
         total: marginMetrics(found.total),
       }
     })

@@ -194,7 +194,7 @@ export class BreakerBoard {
       const { subject, entry, counted } = opened
       this.#health.setBreaker(subject, entry)
       // The process that opens it raises the alarm, once for the fleet.
-      this.#logger.error({ alarm: alarmKind(reason), subject, reason, ...counted }, 'breaker opened')
+      this.#logger.error({ alarm: alarmKind(reason), subject, reason, ...counted }, 'circuit breaker opened')
     } catch (error) {
       this.#unreachable(error)
     }

@@ -10,19 +10,21 @@ import type {
   SuspendRequest,
 } from '../../../src/core/api/accounts.ts'
 import type { LedgerView, MarginView } from '../../../src/core/api/billing.ts'
-import type { KeyLimitsRequest, OperatorKey } from '../../../src/core/api/keys.ts'
+import type { CreatedKey, KeyLimitsRequest, OperatorKey } from '../../../src/core/api/keys.ts'
 import type {
   AlarmView,
   AuditRunView,
   AuditView,
   OperatorActionView,
 } from '../../../src/core/api/operations.ts'
+import type { OperatorRefusalView, RefusalView } from '../../../src/core/api/refusals.ts'
 import type { List, Page } from '../../../src/core/api/shared.ts'
 import type { OpenableSurface } from '../../../src/core/api/surfaces/surfaces.ts'
 import { parseUsd } from '../../../src/core/kernel/money.ts'
 import { accountKeys } from '../../../src/platform/redis/redis-keys.ts'
 import { type AdminClient, adminClient } from '../../helpers/admin-client.ts'
 import { ask } from '../../helpers/chat-client.ts'
+import { signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { organisationOf } from '../../helpers/organisation.ts'
 import { testStack } from '../../helpers/resources.ts'
@@ -201,6 +203,36 @@ describe('keys', () => {
     await expectError(await admin.send('POST', '/keys/key_none/revoke'), 404, 'not_found')
   })
 
+  test('what was refused is counted by reason and key, for operators and for the account, and is no call', async () => {
+    const holder = await signedUp(stack.url)
+    const made = await holder.json<CreatedKey>('/console/api/keys', { body: { name: 'web' } })
+    const owner = { url: stack.url, key: made.secret }
+    expect((await callOf(owner)).status).toBe(200)
+    for (let time = 0; time < 2; time++)
+      expect((await ask(owner, { model: 'no/such' })).errorCode).toBe('model_not_found')
+    await admin.post<OperatorKey>(`/keys/${made.key.id}/revoke`)
+    await eventually(async () => expect((await callOf(owner)).errorCode).toBe('key_revoked'))
+    const { data } = await eventually(async () => {
+      const found = await admin.get<List<OperatorRefusalView>>(
+        `/refusals?account=${holder.email.slice(0, -5)}`,
+      )
+      expect(found.data.length).toBeGreaterThan(1)
+      return found
+    })
+    const ofKey = { account_name: holder.email, key_id: made.key.id, key_name: 'web' }
+    expect(data.find(({ code }) => code === 'model_not_found')).toMatchObject({
+      ...ofKey,
+      status: 404,
+      requests: 2,
+    })
+    expect(data.find(({ code }) => code === 'key_revoked')).toMatchObject({ ...ofKey, status: 403 })
+    const own = await holder.json<List<RefusalView>>('/console/api/usage/refusals')
+    expect(own.data).toEqual(data.map(({ account_id: _, account_name: __, ...row }) => row))
+    const other = await signedUp(stack.url)
+    expect(await other.json('/console/api/usage/refusals')).toMatchObject({ data: [] })
+    await expectError(await admin.send('GET', '/refusals?account=example.test'), 409, 'conflict')
+  })
+
   test('a limit that is changed holds for what the key has spent already, and can be lifted', async () => {
     const owner = await stack.account('10.00', { limitPico: parseUsd('1.00') })
     expect((await callOf(owner)).status).toBe(200)
@@ -282,7 +314,7 @@ describe('ledger', () => {
       expect.arrayContaining(['customers', 'revenue']),
     )
     const revenue = ledger.data.find(({ ledger_account }) => ledger_account === 'revenue')
-    for (const group of ['model', 'provider', 'day']) {
+    for (const group of ['model', 'provider', 'day', 'account']) {
       const margin = await admin.get<MarginView>(`/margin?group_by=${group}`)
       expect(margin.total.revenue_usd).toBe(revenue?.balance_usd)
       const { prompt_tokens: prompt, completion_tokens: completion } = margin.total
@@ -291,6 +323,9 @@ describe('ledger', () => {
       const summed = margin.data.reduce((sum, row) => sum + Number(row.margin_usd), 0)
       expect(summed).toBeCloseTo(Number(margin.total.margin_usd), 12)
     }
+    const byAccount = await admin.get<MarginView>('/margin?group_by=account')
+    const { email } = await stack.postgres.account.findUniqueOrThrow({ where: { id: owner.accountId } })
+    expect(byAccount.data.find(({ group }) => group === owner.accountId)).toMatchObject({ name: email })
     const byModel = await admin.get<MarginView>('/margin?group_by=model')
     expect(byModel.data[0]?.group).toBe('test/plain')
     const byProvider = await admin.get<MarginView>('/margin?group_by=provider')

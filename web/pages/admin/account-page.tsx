@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import type { OperatorAccountDetail } from '../../../src/core/api/accounts.ts'
 import { accountQuery } from '../../api/operator-queries.ts'
 import { QueryView } from '../../components/feedback/messages.tsx'
@@ -9,13 +10,14 @@ import { BalanceDialog, LimitsDialog, SuspendDialog } from './accounts/account-d
 import { AccountKeys } from './accounts/account-keys.tsx'
 import { AccountLedger } from './accounts/account-ledger.tsx'
 import { AccountBillingPanels, AccountTopUps } from './accounts/account-payments.tsx'
+import { AccountAlarms, AccountCalls, AccountMails, AccountRefusals } from './accounts/account-story.tsx'
 import { AccountSurfaces } from './accounts/account-surfaces.tsx'
 import { AccountMemberships, AccountSpend, AccountStats } from './accounts/account-view.tsx'
 import { InviteDialog } from './accounts/new-account-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
 import { ActionTable } from './operators/audit-log.tsx'
 
-/** One account: its balance, keys, spend and top-ups, and the actions of operators. */
+/** The whole story of an account: calls, keys, ledger, payments, alarms, messages, and the actions of operators. */
 export function OperatorAccountPage() {
   const { id } = useParams({ from: '/operator/admin/accounts/$id' })
   const query = useQuery(accountQuery(id))
@@ -35,6 +37,23 @@ export function OperatorAccountPage() {
     </>
   )
 }
+
+const SECTIONS = [
+  { id: 'calls', name: 'Calls' },
+  { id: 'keys', name: 'Keys' },
+  { id: 'ledger', name: 'Ledger' },
+  { id: 'billing', name: 'Top-ups and invoices' },
+  { id: 'alarms', name: 'Alarms' },
+  { id: 'messages', name: 'Messages' },
+  { id: 'activity', name: 'Admin activity' },
+] as const
+
+/** A part of the page that the links above lead to. */
+const Section = ({ id, children }: { id: (typeof SECTIONS)[number]['id']; children: ReactNode }) => (
+  <div id={id} className="stack scroll-mt-4 gap-8">
+    {children}
+  </div>
+)
 
 function Account({ account }: { account: OperatorAccountDetail }) {
   const isSuspended = account.state === 'suspended'
@@ -76,9 +95,6 @@ function Account({ account }: { account: OperatorAccountDetail }) {
             Send password link
           </OperatorButton>
         )}
-        <Link to="/admin/calls" search={{ account: account.id }} className="button">
-          View calls
-        </Link>
       </div>
       <AccountStats account={account} />
       {account.memberships.length > 0 && (
@@ -86,32 +102,57 @@ function Account({ account }: { account: OperatorAccountDetail }) {
           <AccountMemberships account={account} />
         </Panel>
       )}
-      <AccountKeys accountId={account.id} keys={account.keys} hasHolder={account.has_holder} />
-      <AccountLedger accountId={account.id} />
+      <nav className="row gap-4 text-sm" aria-label="Sections">
+        {SECTIONS.map(({ id, name }) => (
+          <Link key={id} to="." hash={id}>
+            {name}
+          </Link>
+        ))}
+      </nav>
+      <Section id="calls">
+        <AccountCalls account={account} />
+        <AccountRefusals accountId={account.id} />
+      </Section>
+      <Section id="keys">
+        <AccountKeys accountId={account.id} keys={account.keys} hasHolder={account.has_holder} />
+      </Section>
+      <Section id="ledger">
+        <AccountLedger accountId={account.id} />
+      </Section>
       <Panel title="Endpoints on request">
         <AccountSurfaces account={account} />
       </Panel>
       <Panel title="Spend, last 30 days">
         <AccountSpend spend={account.spend} />
       </Panel>
-      <Panel title="Top-ups and suspensions">
-        <AccountTopUps account={account} />
-      </Panel>
-      <AccountBillingPanels accountId={account.id} />
-      <Panel
-        title="Admin activity"
-        actions={
-          <Link to="/admin/actions" search={{ target: account.id }}>
-            View all
-          </Link>
-        }
-      >
-        {account.actions.length === 0 ? (
-          <p className="panel-body text-muted">None yet.</p>
-        ) : (
-          <ActionTable actions={account.actions} />
-        )}
-      </Panel>
+      <Section id="billing">
+        <Panel title="Top-ups and suspensions">
+          <AccountTopUps account={account} />
+        </Panel>
+        <AccountBillingPanels accountId={account.id} />
+      </Section>
+      <Section id="alarms">
+        <AccountAlarms accountId={account.id} />
+      </Section>
+      <Section id="messages">
+        <AccountMails accountId={account.id} />
+      </Section>
+      <Section id="activity">
+        <Panel
+          title="Admin activity"
+          actions={
+            <Link to="/admin/actions" search={{ target: account.id }}>
+              View all
+            </Link>
+          }
+        >
+          {account.actions.length === 0 ? (
+            <p className="panel-body text-muted">None yet.</p>
+          ) : (
+            <ActionTable actions={account.actions} />
+          )}
+        </Panel>
+      </Section>
     </>
   )
 }

@@ -17,8 +17,8 @@ export function ActionsPage() {
         description="Admin activity. Actions are logged before they run; failures are logged too."
       />
       <SearchForm
-        label="Target ID"
-        placeholder="Account, key, offer …"
+        label="Target"
+        placeholder="Email, or ID of an account, key or offer"
         initial={target}
         onSearch={(text) => void navigate({ search: text === '' ? {} : { target: text } })}
       />
@@ -28,7 +28,7 @@ export function ActionsPage() {
         icon={ClipboardList}
         empty={
           target
-            ? 'No activity for this target. Search for the full ID.'
+            ? 'No activity for this target. Search for the full email or ID.'
             : 'No admin activity yet. Suspensions, credits, catalog overrides and other changes appear here.'
         }
       >

@@ -1,15 +1,11 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { BellOff } from 'lucide-react'
-import type { AlarmView } from '../../../src/core/api/operations.ts'
 import { alarmsQuery } from '../../api/operator-queries.ts'
-import { path, requestJson } from '../../api/request.ts'
 import { ChoiceField } from '../../components/form/fields.tsx'
+import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
-import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
-import { StateBadge } from '../../components/text/values.tsx'
-import { formatCount, formatMoment } from '../../lib/format.ts'
-import { OperatorButton } from './operator-button.tsx'
-import { ActorName } from './operators/audit-log.tsx'
+import { ListPanel } from '../../components/table/data-table.tsx'
+import { AlarmTable } from './alarms/alarm-table.tsx'
 
 const WHICH = [
   { value: 'open', name: 'Open' },
@@ -18,7 +14,7 @@ const WHICH = [
 
 /** Events that a person should look at, and who acknowledged them. */
 export function AlarmsPage() {
-  const { state } = useSearch({ from: '/operator/admin/alarms' })
+  const { state, account } = useSearch({ from: '/operator/admin/alarms' })
   const which = state === 'all' ? 'all' : 'open'
   const navigate = useNavigate({ from: '/admin/alarms' })
   return (
@@ -32,108 +28,40 @@ export function AlarmsPage() {
           </Link>
         }
       />
-      <div className="toolbar">
-        <ChoiceField
-          label="Show"
-          value={which}
-          options={WHICH}
-          onChange={(value) =>
-            void navigate({ search: value === 'all' ? { state: 'all' } : {}, replace: true })
-          }
-        />
-      </div>
+      <SearchForm
+        key={account}
+        label="Account"
+        placeholder="Email, name or ID"
+        initial={account}
+        onSearch={(text) =>
+          void navigate({
+            search: ({ account: _, ...kept }) => (text === '' ? kept : { ...kept, account: text }),
+          })
+        }
+      />
       <ListPanel
         title={which === 'open' ? 'Open alarms' : 'All alarms'}
-        query={alarmsQuery(which)}
+        actions={
+          <ChoiceField
+            label="Show"
+            value={which}
+            options={WHICH}
+            onChange={(value) =>
+              void navigate({
+                search: ({ state: _, ...kept }) => (value === 'all' ? { ...kept, state: 'all' } : kept),
+                replace: true,
+              })
+            }
+          />
+        }
+        query={alarmsQuery(which, account)}
         icon={BellOff}
-        empty={which === 'open' ? 'No open alarms.' : 'No alarms yet.'}
+        empty={
+          account ? 'No alarms of this account.' : which === 'open' ? 'No open alarms.' : 'No alarms yet.'
+        }
       >
         {(alarms) => <AlarmTable alarms={alarms} />}
       </ListPanel>
     </>
-  )
-}
-
-const AlarmTable = ({ alarms }: { alarms: readonly AlarmView[] }) => (
-  <DataTable
-    caption="Alarms"
-    rows={alarms}
-    title="Alarm"
-    columns={{
-      Severity: ({ severity }) => <StateBadge state={severity} />,
-      Alarm: (alarm) => <Summary alarm={alarm} />,
-      Count: ({ count }) => formatCount(count),
-      'Last / first': (alarm) => (
-        <TwoLines nowrap second={formatMoment(alarm.first_at)}>
-          {formatMoment(alarm.last_at)}
-        </TwoLines>
-      ),
-      State: (alarm) => <State alarm={alarm} />,
-      Actions: (alarm) =>
-        alarm.acknowledged_at === null && (
-          <OperatorButton
-            needs="operations.write"
-            size="small"
-            about={alarm.kind}
-            action={{
-              send: () => requestJson('POST', path`/admin/api/alarms/${alarm.id}/acknowledge`),
-              stale: ['/admin/api/alarms'],
-              done: 'Alarm acknowledged.',
-            }}
-          >
-            Acknowledge
-          </OperatorButton>
-        ),
-    }}
-    numeric={['Count']}
-    long={['Alarm']}
-  />
-)
-
-/** What happened, where to look, and what is known of the last time. */
-function Summary({ alarm }: { alarm: AlarmView }) {
-  const fields = Object.entries(alarm.fields).filter(([, value]) => value !== null)
-  return (
-    <span className="stack-tight">
-      <span className="wrap-anywhere">{alarm.summary}</span>
-      <span className="row gap-3 text-sm">
-        <code>{alarm.kind}</code>
-        <Link to={alarm.page}>
-          Open<span className="sr-only"> what this alarm is about: {alarm.subject}</span>
-        </Link>
-        <Link to="/admin/runbook" hash={alarm.kind}>
-          Runbook<span className="sr-only"> entry of {alarm.kind}</span>
-        </Link>
-      </span>
-      {fields.length > 0 && (
-        <details className="text-sm">
-          <summary>Details</summary>
-          <span className="wrap-anywhere text-muted">
-            {fields.map(([name, value]) => `${name}: ${value}`).join('; ')}
-          </span>
-        </details>
-      )}
-    </span>
-  )
-}
-
-function State({ alarm }: { alarm: AlarmView }) {
-  const { acknowledged_at: acknowledged, acknowledged_by: by, resolved_at: resolved } = alarm
-  return (
-    <span className="stack-tight text-sm">
-      {resolved === null ? (
-        <StateBadge state={acknowledged === null ? 'open' : 'acknowledged'} />
-      ) : (
-        <span className="stack-tight">
-          <StateBadge state="resolved" />
-          <span className="whitespace-nowrap text-muted">{formatMoment(resolved)}</span>
-        </span>
-      )}
-      {acknowledged !== null && (
-        <span className="text-muted">
-          acknowledged {formatMoment(acknowledged)} by {by && <ActorName actor={by} />}
-        </span>
-      )}
-    </span>
   )
 }

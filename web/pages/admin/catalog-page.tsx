@@ -22,7 +22,7 @@ export function CatalogPage() {
   return (
     <>
       <PageHead
-        title="Catalog overrides"
+        title="Price & model overrides"
         description={
           <>
             Applied on top of the built-in catalog and the catalog file. To disable a model or an offer, or to

@@ -1,9 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
 import { BookOpenCheck } from 'lucide-react'
 import type { AuditRunView, AuditView } from '../../../src/core/api/operations.ts'
 import { auditQuery, auditRunsQuery, ledgerSumsQuery } from '../../api/operator-queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { EmptyState, Note, QueryView } from '../../components/feedback/messages.tsx'
+import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
@@ -15,6 +17,7 @@ import { OperatorButton } from './operator-button.tsx'
 export function LedgerPage() {
   const ledger = useQuery(ledgerSumsQuery)
   const audit = useQuery(auditQuery)
+  const navigate = useNavigate()
   return (
     <>
       <PageHead
@@ -25,6 +28,14 @@ export function LedgerPage() {
             <RunNow reach="all" isRunning={audit.data?.running ?? false} />
             <RunNow reach="new" isRunning={audit.data?.running ?? false} />
           </>
+        }
+      />
+      <SearchForm
+        label="Ledger of an account"
+        placeholder="Email, name or ID"
+        button="Find account"
+        onSearch={(search) =>
+          void navigate({ to: '/admin/accounts', search: search === '' ? {} : { search } })
         }
       />
       <Panel title="Sums by ledger account">

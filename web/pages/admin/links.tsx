@@ -1,9 +1,9 @@
 import { Link } from '@tanstack/react-router'
 
-/** Links to the operators' page of one thing, named by its id. */
-export const AccountLink = ({ id }: { id: string }) => (
-  <Link to="/admin/accounts/$id" params={{ id }}>
-    {id}
+/** Links to the operators' page of one thing, by its name where that is known, else by its id. */
+export const AccountLink = ({ id, name = null }: { id: string; name?: string | null }) => (
+  <Link to="/admin/accounts/$id" params={{ id }} title={id} className="wrap-anywhere">
+    {name ?? id}
   </Link>
 )
 

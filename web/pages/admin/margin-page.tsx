@@ -17,7 +17,7 @@ import { formatCount, formatDay, formatShare, lastDays } from '../../lib/format.
 
 import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
 import { NewModelDialog } from './catalog/new-model-dialog.tsx'
-import { ModelLink, ProviderLink } from './links.tsx'
+import { AccountLink, ModelLink, ProviderLink } from './links.tsx'
 import { OperatorButton } from './operator-button.tsx'
 
 type Group = MarginView['group_by']
@@ -30,6 +30,7 @@ const SPANS = [
 const GROUPS: Array<{ value: Group; name: string }> = [
   { value: 'model', name: 'Model' },
   { value: 'provider', name: 'Provider' },
+  { value: 'account', name: 'Account' },
   { value: 'day', name: 'Day' },
 ]
 
@@ -122,8 +123,8 @@ function Margin({ margin }: { margin: MarginView }) {
             rows={data}
             rowKey={({ group }) => group}
             columns={{
-              [GROUPS.find(({ value }) => value === by)?.name ?? by]: ({ group }: { group: string }) => (
-                <GroupName by={by} group={group} />
+              [GROUPS.find(({ value }) => value === by)?.name ?? by]: (row: MarginView['data'][number]) => (
+                <GroupName by={by} row={row} />
               ),
               Calls: ({ calls }) => formatCount(calls),
               'Input / output tokens': (row) => <TokensInOut of={row} />,
@@ -149,10 +150,11 @@ function Margin({ margin }: { margin: MarginView }) {
   )
 }
 
-function GroupName({ by, group }: { by: Group; group: string }) {
+function GroupName({ by, row: { group, name } }: { by: Group; row: MarginView['data'][number] }) {
   if (by === 'day') return formatDay(group)
   // No provider served these calls.
   if (group === '' || group === '-') return <span className="text-muted">no provider</span>
+  if (by === 'account') return <AccountLink id={group} name={name} />
   return by === 'model' ? <ModelLink id={group} /> : <ProviderLink id={group} />
 }
 

@@ -38,14 +38,15 @@ export function BalanceDialog(props: AccountDialogProps & { kind: 'credit' | 'ad
           required: true,
           check: isCredit ? creditProblem : changeProblem,
         },
-        reason: isCredit
-          ? { label: 'Reason', hint: 'Optional. Shown in the ledger and to the customer.' }
-          : { label: 'Reason', required: 'Enter a reason for the ledger.' },
+        reason: {
+          label: 'Reason',
+          required: 'Enter a reason for the ledger.',
+          hint: isCredit && 'Shown in the ledger and to the customer.',
+        },
       }}
       send={({ amount_usd, reason }) =>
         requestJson<BalanceChanged>('POST', path`/admin/api/accounts/${account.id}/${kind}`, {
-          ...{ amount_usd, reference },
-          ...(reason !== '' && { reason }),
+          ...{ amount_usd, reason, reference },
         })
       }
       stale={['/admin/api']}

@@ -10,6 +10,7 @@ import { DataTable, ListPanel } from '../../../components/table/data-table.tsx'
 import { Money } from '../../../components/text/money.tsx'
 import { BALANCE_ENTRY_NAMES } from '../../../lib/balance-entries.ts'
 import { formatCount, formatDay, formatMoment, plural } from '../../../lib/format.ts'
+import { ActorName } from '../operators/audit-log.tsx'
 
 export const LEDGER_KIND_NAMES: Record<AccountLedgerRow['kind'], string> = {
   capture: 'Calls',
@@ -83,7 +84,7 @@ function What({ row }: { row: AccountLedgerRow }) {
       {reason !== null && <span className="text-sm wrap-anywhere">{reason}</span>}
       {by !== null && (
         <span className="text-sm text-muted">
-          by <code>{by}</code>
+          by <ActorName actor={by} />
         </span>
       )}
     </span>

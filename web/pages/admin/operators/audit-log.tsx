@@ -19,7 +19,7 @@ export const ActionTable = ({ actions }: { actions: readonly OperatorActionView[
         </>
       ),
       When: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
-      Target: ({ target }) => <Target target={target} />,
+      Target: (action) => <Target action={action} />,
       Details: ({ details }) => <Details details={details} />,
       By: (action) => <By action={action} />,
     }}
@@ -27,11 +27,16 @@ export const ActionTable = ({ actions }: { actions: readonly OperatorActionView[
   />
 )
 
-const Target = ({ target }: { target: string }) => (
-  <code className="text-sm wrap-anywhere">
-    {target.startsWith('acct_') ? <AccountLink id={target} /> : target}
-  </code>
-)
+function Target({ action: { target, target_name: name } }: { action: OperatorActionView }) {
+  const id = <code className="wrap-anywhere">{target}</code>
+  if (target.startsWith('acct_'))
+    return (
+      <TwoLines second={name !== null && id}>
+        <AccountLink id={target} name={name} />
+      </TwoLines>
+    )
+  return name === null ? <span className="text-sm">{id}</span> : <TwoLines second={id}>{name}</TwoLines>
+}
 
 function Details({ details }: { details: Record<string, unknown> }) {
   const { lines, values } = detailLines(details)

@@ -1,0 +1,134 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { BellOff, Mail } from 'lucide-react'
+import { useMemo } from 'react'
+import type { OperatorAccountDetail, SentMailView } from '../../../../src/core/api/accounts.ts'
+import {
+  accountCallsQuery,
+  accountMailsQuery,
+  alarmsQuery,
+  refusalsQuery,
+} from '../../../api/operator-queries.ts'
+import { QueryView } from '../../../components/feedback/messages.tsx'
+import { Panel } from '../../../components/layout/page.tsx'
+import { CallOutcome, CallUsage } from '../../../components/table/call-table.tsx'
+import { DataTable, ListPanel } from '../../../components/table/data-table.tsx'
+import { RefusalTable } from '../../../components/table/refusal-table.tsx'
+import { Money } from '../../../components/text/money.tsx'
+import { StateBadge } from '../../../components/text/values.tsx'
+import { formatMoment, lastDays } from '../../../lib/format.ts'
+import { AlarmTable } from '../alarms/alarm-table.tsx'
+
+type Account = Pick<OperatorAccountDetail, 'id' | 'keys'>
+
+/** The latest calls of an account, with the way to all of them. */
+export function AccountCalls({ account: { id, keys } }: { account: Account }) {
+  const { from } = useMemo(() => lastDays(30, new Date()), [])
+  const names = new Map(keys.map((key) => [key.id, key.name || 'unnamed']))
+  return (
+    <Panel
+      title="Latest calls"
+      actions={
+        <Link to="/admin/calls" search={{ account: id }}>
+          View all
+        </Link>
+      }
+    >
+      <QueryView query={useQuery(accountCallsQuery(id, from))}>
+        {({ data }) => (
+          <DataTable
+            caption="The latest calls of the account"
+            rows={data}
+            empty="No calls in the last 30 days."
+            columns={{
+              Model: (call) => (
+                <Link to="/admin/calls/$id" params={{ id: call.id }}>
+                  {call.requested_model}
+                  <span className="sr-only">, the call of {formatMoment(call.admitted_at)}</span>
+                </Link>
+              ),
+              When: (call) => formatMoment(call.admitted_at),
+              Status: (call) => <CallOutcome call={call} />,
+              Key: (call) => names.get(call.key_id) ?? <code>{call.key_id}</code>,
+              'Input / output tokens': (call) => <CallUsage of={call} />,
+              Charged: (call) => <Money usd={call.charged_usd} />,
+            }}
+            numeric={['Input / output tokens', 'Charged']}
+          />
+        )}
+      </QueryView>
+    </Panel>
+  )
+}
+
+/** What was refused to the account's keys before a call was admitted. */
+export function AccountRefusals({ accountId }: { accountId: string }) {
+  const { from } = useMemo(() => lastDays(30, new Date()), [])
+  return (
+    <Panel title="Refused requests, last 30 days">
+      <QueryView query={useQuery(refusalsQuery({ account: accountId, from }))}>
+        {({ data }) => <RefusalTable rows={data} empty="No request was refused." />}
+      </QueryView>
+    </Panel>
+  )
+}
+
+/** Every alarm about the account, open or not. */
+export const AccountAlarms = ({ accountId }: { accountId: string }) => (
+  <ListPanel
+    title="Alarms"
+    query={alarmsQuery('all', accountId)}
+    icon={BellOff}
+    empty="No alarms about this account."
+  >
+    {(alarms) => <AlarmTable alarms={alarms} />}
+  </ListPanel>
+)
+
+/** The messages that were sent about the account, and to its holder. */
+export const AccountMails = ({ accountId }: { accountId: string }) => (
+  <ListPanel
+    title="Messages sent"
+    query={accountMailsQuery(accountId)}
+    icon={Mail}
+    empty="No messages in the last 90 days."
+  >
+    {(mails) => (
+      <DataTable
+        caption="Messages about the account, newest first"
+        rows={mails}
+        columns={{
+          Message: ({ kind }) => MAIL_NAMES[kind] ?? kind,
+          To: ({ recipient }) => <span className="wrap-anywhere">{recipient}</span>,
+          Outcome: ({ outcome }) => <StateBadge state={outcome} name={OUTCOMES[outcome]} />,
+          When: (mail) => formatMoment(mail.created_at),
+        }}
+      />
+    )}
+  </ListPanel>
+)
+
+const OUTCOMES: Record<SentMailView['outcome'], string> = {
+  sent: 'sent',
+  refused: 'recipient unknown',
+  failed: 'not sent',
+}
+
+const MAIL_NAMES: Readonly<Record<string, string>> = {
+  'verify-email': 'Verify your email address',
+  'reset-password': 'Reset your password',
+  'account-opened': 'Account opened',
+  'change-email': 'Confirm the new address',
+  'email-changed': 'Address changed',
+  notice: 'Security notice',
+  invitation: 'Invitation',
+  'balance-low': 'Balance low',
+  'balance-exhausted': 'Balance used up',
+  receipt: 'Receipt',
+  'auto-top-up-paused': 'Automatic top-up paused',
+  'key-limit-reached': 'Limit of a key reached',
+  'member-budget-reached': 'Budget of a member reached',
+  'spend-cap-reached': 'Spend cap reached',
+  'provider-key-failing': 'Provider key failing',
+  'provider-key-added': 'Provider key added',
+}

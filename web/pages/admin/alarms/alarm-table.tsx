@@ -1,0 +1,95 @@
+import { Link } from '@tanstack/react-router'
+import type { AlarmView } from '../../../../src/core/api/operations.ts'
+import { path, requestJson } from '../../../api/request.ts'
+import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
+import { StateBadge } from '../../../components/text/values.tsx'
+import { formatCount, formatMoment } from '../../../lib/format.ts'
+import { AccountLink } from '../links.tsx'
+import { OperatorButton } from '../operator-button.tsx'
+import { ActorName } from '../operators/audit-log.tsx'
+
+/** Alarms, with the button that acknowledges one. */
+export const AlarmTable = ({ alarms }: { alarms: readonly AlarmView[] }) => (
+  <DataTable
+    caption="Alarms"
+    rows={alarms}
+    title="Alarm"
+    columns={{
+      Severity: ({ severity }) => <StateBadge state={severity} />,
+      Alarm: (alarm) => <Summary alarm={alarm} />,
+      Count: ({ count }) => formatCount(count),
+      'Last / first': (alarm) => (
+        <TwoLines nowrap second={formatMoment(alarm.first_at)}>
+          {formatMoment(alarm.last_at)}
+        </TwoLines>
+      ),
+      State: (alarm) => <State alarm={alarm} />,
+      Actions: (alarm) =>
+        alarm.acknowledged_at === null && (
+          <OperatorButton
+            needs="operations.write"
+            size="small"
+            about={alarm.kind}
+            action={{
+              send: () => requestJson('POST', path`/admin/api/alarms/${alarm.id}/acknowledge`),
+              stale: ['/admin/api/alarms'],
+              done: 'Alarm acknowledged.',
+            }}
+          >
+            Acknowledge
+          </OperatorButton>
+        ),
+    }}
+    numeric={['Count']}
+    long={['Alarm']}
+  />
+)
+
+/** What happened, where to look, and what is known of the last time. */
+function Summary({ alarm }: { alarm: AlarmView }) {
+  const fields = Object.entries(alarm.fields).filter(([, value]) => value !== null)
+  return (
+    <span className="stack-tight">
+      <span className="wrap-anywhere">{alarm.summary}</span>
+      <span className="row gap-3 text-sm">
+        <code>{alarm.kind}</code>
+        {alarm.account_id !== null && <AccountLink id={alarm.account_id} name={alarm.account_name} />}
+        <Link to={alarm.page}>
+          Open<span className="sr-only"> what this alarm is about: {alarm.subject}</span>
+        </Link>
+        <Link to="/admin/runbook" hash={alarm.kind}>
+          Runbook<span className="sr-only"> entry of {alarm.kind}</span>
+        </Link>
+      </span>
+      {fields.length > 0 && (
+        <details className="disclosure text-sm">
+          <summary>Details</summary>
+          <span className="wrap-anywhere text-muted">
+            {fields.map(([name, value]) => `${name}: ${value}`).join('; ')}
+          </span>
+        </details>
+      )}
+    </span>
+  )
+}
+
+function State({ alarm }: { alarm: AlarmView }) {
+  const { acknowledged_at: acknowledged, acknowledged_by: by, resolved_at: resolved } = alarm
+  return (
+    <span className="stack-tight text-sm">
+      {resolved === null ? (
+        <StateBadge state={acknowledged === null ? 'open' : 'acknowledged'} />
+      ) : (
+        <span className="stack-tight">
+          <StateBadge state="resolved" />
+          <span className="whitespace-nowrap text-muted">{formatMoment(resolved)}</span>
+        </span>
+      )}
+      {acknowledged !== null && (
+        <span className="text-muted">
+          acknowledged {formatMoment(acknowledged)} by {by && <ActorName actor={by} />}
+        </span>
+      )}
+    </span>
+  )
+}
