@@ -41,7 +41,7 @@ export function startMailWorker(options: MailWorkerOptions) {
       logger.warn({ err: error, accountId }, 'sent message not recorded')
     }
   }
-  /** Sends a message and records what became of it; a failure that is not the last is tried again. */
+  /** Sends a message and records its outcome; a failure that is not the last is tried again. */
   const send = async (mail: ComposedMail, isLast: boolean) => {
     try {
       const outcome = await mailer.send(mail.message)

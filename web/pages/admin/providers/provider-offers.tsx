@@ -15,7 +15,7 @@ import { OperatorButton } from '../operator-button.tsx'
 import { OfferTable } from './provider-tables.tsx'
 
 const GROUPS = [
-  { name: 'amiss', title: 'Held back now', isOpen: true },
+  { name: 'amiss', title: 'Unhealthy', isOpen: true },
   { name: 'healthy', title: 'Healthy', isOpen: true },
   { name: 'unused', title: 'Disabled or unusable', isOpen: false },
 ] as const
