@@ -60,7 +60,7 @@ test('the ledger of the account says who posted what and why, and comes to the b
   await rows.nth(1).getByText('pilot project').waitFor()
   await rows
     .nth(1)
-    .getByText(/by key_/)
+    .getByText(/by Test admin/)
     .waitFor()
   const { balancePico } = await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })
   expect(await exactAmount(rows.nth(0).getByRole('cell').last())).toBe(balancePico)

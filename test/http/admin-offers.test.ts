@@ -60,7 +60,9 @@ describe('GET /admin/api/providers/:id/hours', () => {
       first_token_p95_ms: 450,
     })
     expect(hours[0]).toMatchObject({ succeeded: 0, failed: 0, first_token_p50_ms: null })
-    await expectError(await admin('/providers/none/hours'), 404, 'not_found')
+    const week = await list<ProviderHourView>('/providers/none/hours?hours=168')
+    expect(week).toHaveLength(168)
+    expect(week.filter(({ succeeded, failed }) => succeeded + failed > 0)).toEqual([])
   })
 })
 

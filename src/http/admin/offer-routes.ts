@@ -105,7 +105,7 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: { params: OfId, querystring: HoursQuery, response: { 200: List(ProviderHourView) } },
     },
     async ({ params: { id }, query }) => {
-      if (!offersByProvider().has(id)) throw new ApiError('not_found', 'There is no provider with this id.')
+      // A disabled provider is not in the catalog, and has its past.
       const count = Number(query.hours)
       const fromMs = (Math.floor(clock() / HOUR_MS) - count + 1) * HOUR_MS
       const known = new Map((await providerHours.read(fromMs, id)).map((hour) => [hour.hourMs, hour]))
