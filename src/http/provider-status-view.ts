@@ -8,11 +8,14 @@ import { providerOfOffer } from '../core/failover/circuit-breaker.ts'
 import { DAY_MS, HOUR_MS, isoTime } from '../core/kernel/time.ts'
 import type { StoredAlarm } from '../operations/alarm-store.ts'
 
+/** Attempts of an hour, without their speed. */
+type CountedHour = Pick<ProviderHour, 'providerId' | 'hourMs' | 'succeeded' | 'failed'>
+
 /** The data about providers at a time. */
 export interface ProviderFacts {
   catalog: CatalogSnapshot
   /** Of the last 91 days. */
-  hours: readonly ProviderHour[]
+  hours: readonly CountedHour[]
   latency: readonly ProviderLatency[]
   breakers: readonly Pick<BreakerView, 'subject' | 'state'>[]
   /** Alarms of breakers, latest first. */
@@ -115,7 +118,7 @@ function isShown(subject: string, { stats }: ProviderFacts): boolean {
   return [...(stats?.offers.keys() ?? [])].some((id) => providerOfOffer(id) === provider && isBusy(id))
 }
 
-function period(name: PeriodName, hours: readonly ProviderHour[], nowMs: number) {
+function period(name: PeriodName, hours: readonly CountedHour[], nowMs: number) {
   const { bars, stepHours } = PERIODS[name]
   const startMs = startOf(name, nowMs)
   const steps = Map.groupBy(hours, ({ hourMs }) => Math.floor((hourMs - startMs) / (stepHours * HOUR_MS)))
@@ -127,7 +130,7 @@ function period(name: PeriodName, hours: readonly ProviderHour[], nowMs: number)
 }
 
 /** To a hundredth of a percent, rounded down, so that only an offer without failures has 1. */
-function uptimeOf(hours: readonly ProviderHour[]): number | null {
+function uptimeOf(hours: readonly CountedHour[]): number | null {
   const succeeded = hours.reduce((sum, hour) => sum + hour.succeeded, 0)
   const tried = hours.reduce((sum, hour) => sum + hour.failed, succeeded)
   return tried < CALLS_MIN ? null : Math.floor((succeeded / tried) * 10_000) / 10_000
