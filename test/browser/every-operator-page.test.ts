@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import type { OperatorCall } from '../../src/core/api/calls.ts'
+import { HOUR_MS } from '../../src/core/kernel/time.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
 import { NARROW, type WatchedPage } from './browser.ts'
 import { PROVIDER_SECRET, testConsole } from './console-stack.ts'
@@ -17,6 +18,14 @@ const { stack, browser } = testConsole({ environment: { BREAKER_FAILURES: '2' } 
 beforeAll(async () => {
   sample = await createSampleAccount(stack)
   adminKey = await stack.adminKey()
+  const hour = {
+    hour: new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS),
+    succeeded: 8,
+    failed: 2,
+    firstTokenP50Ms: 150,
+    firstTokenP95Ms: 400,
+  }
+  await stack.postgres.providerHour.create({ data: { ...hour, providerId: 'gamma' } })
   operator = await browser.open(stack.url)
 })
 

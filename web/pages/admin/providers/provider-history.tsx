@@ -39,7 +39,8 @@ export function ProviderHistory({ providerId }: { providerId: string }) {
 }
 
 function Charts({ hours }: { hours: readonly ProviderHourView[] }) {
-  const common = { formatLabel: formatMoment, labelWidth: 150 }
+  // The axis also passes the number of the label, which is no time zone.
+  const common = { formatLabel: (at: string) => formatMoment(at), labelWidth: 160 }
   return (
     <div className="columns gap-8 [--column:24rem]">
       <ChartFigure
