@@ -189,14 +189,20 @@ async function assertSameCredit(
 
 export type ListedSuspension = AccountSuspension
 
+/** An account with what its calls cost in all, and the admission of its latest call. */
+export interface ListedAccount extends Account {
+  spentPico: PicoUsd
+  lastCallAt: Date | null
+}
+
 export type AccountDirectory = ReturnType<typeof createAccountDirectory>
 
 /** Accounts for operators, over PostgreSQL. A search by email reads the whole table. */
 export function createAccountDirectory(postgres: Postgres) {
   return {
     /** Newest first, after an account's id; filtered by part of the email or name or by id, or all. */
-    page: ({ search, ...page }: { search: string | null } & IdPage): Promise<Account[]> =>
-      postgres.account.findMany(
+    async page({ search, ...page }: { search: string | null } & IdPage): Promise<ListedAccount[]> {
+      const accounts = await postgres.account.findMany(
         newestFirst(page, {
           ...(search !== null && {
             OR: [
@@ -207,7 +213,21 @@ export function createAccountDirectory(postgres: Postgres) {
             ],
           }),
         }),
-      ),
+      )
+      const ids = accounts.map(({ id }) => id)
+      const totals = await postgres.spendTotal.findMany({
+        where: { accountId: { in: ids }, keyId: '', period: 'total' },
+      })
+      const totalOf = new Map(totals.map((total) => [total.accountId, total]))
+      return accounts.map((account) => {
+        const total = totalOf.get(account.id)
+        return {
+          ...account,
+          spentPico: picoUsd(BigInt(total?.spentPico.toFixed(0) ?? 0)),
+          lastCallAt: total ? new Date(Number(total.lastCallAtMs)) : null,
+        }
+      })
+    },
 
     /** By id or email; null if there is none. */
     find: (idOrEmail: string): Promise<Account | null> =>

@@ -42,7 +42,12 @@ test('an operator opens an account with a credit, and gets its link once', async
   expect(link).toMatch(new RegExp(`^${stack.url}/reset#`))
   await expectAccessible(page)
   await page.getByRole('button', { name: 'Done' }).click()
-  await page.getByRole('link', { name: 'ann@example.test' }).click()
+  // Anywhere in its row, which is the link.
+  await page
+    .getByRole('row')
+    .filter({ hasText: 'ann@example.test' })
+    .getByRole('cell', { name: 'never' })
+    .click({ position: { x: 2, y: 2 }, force: true })
   await heading(page, 'ann@example.test').waitFor()
   accountId = page.url().split('/').at(-1)!
 })
@@ -95,7 +100,7 @@ test('keys are edited, paused and, several at once, revoked', async () => {
   const row = keys.getByRole('row').filter({ hasText: 'edited' })
   await row.getByRole('button', { name: 'Pause the key edited' }).click()
   await row.getByRole('button', { name: 'Resume the key edited' }).waitFor()
-  for (const box of await keys.getByRole('checkbox').all()) await box.check()
+  await keys.getByRole('checkbox', { name: 'Select all' }).check()
   await keys.getByRole('button', { name: 'Revoke 2 keys' }).click()
   await expectAccessible(page)
   await dialog('Revoke 2 keys?').getByRole('button', { name: 'Revoke keys' }).click()
@@ -117,9 +122,9 @@ test('who has the link takes the account over, and then makes its keys', async (
 test('several accounts are suspended and resumed, with one reason', async () => {
   await stack.account('1.00')
   await page.goto(`${stack.url}/admin/accounts`)
-  await page.getByRole('checkbox').nth(1).waitFor()
+  await page.getByRole('checkbox').nth(2).waitFor()
   const suspendAll = async (verb: 'Suspend' | 'Resume') => {
-    for (const box of await page.getByRole('checkbox').all()) await box.check()
+    await page.getByRole('checkbox', { name: 'Select all' }).check()
     await page.getByRole('button', { name: `${verb} 2 accounts` }).click()
     const form = dialog(`${verb} 2 accounts?`)
     await form.getByLabel('Reason').fill('a drill')
@@ -142,12 +147,18 @@ test('a price that takes a model offline is told in the dialog, and a new one is
   const warning = page.getByRole('alertdialog', { name: 'Change the price?' })
   await warning.getByText('acme/swift will return 503: its only offer costs more than its price').waitFor()
   await warning.getByText('input and output will cost nothing').waitFor()
+  expect(await warning.getByRole('button', { name: 'Change price' }).getAttribute('class')).toContain(
+    'danger',
+  )
   await expectAccessible(page)
   await warning.getByRole('button', { name: 'Cancel' }).click()
   await price.getByLabel('Input (USD per million tokens)').fill('0.15')
   await price.getByLabel('Output (USD per million tokens)').fill('1.5')
   await price.getByRole('button', { name: 'Change price' }).click()
-  await page.getByRole('alertdialog').getByRole('button', { name: 'Apply', exact: true }).click()
+  const change = page.getByRole('alertdialog').getByRole('button', { name: 'Change price' })
+  await page.getByRole('alertdialog').getByText('Changes', { exact: true }).waitFor()
+  expect(await change.getAttribute('class')).not.toContain('danger')
+  await change.click()
   await panel('Price history').getByText('0.15 / 1.50').waitFor()
 })
 
@@ -170,7 +181,7 @@ test('a model is added by form, and can be called', async () => {
   await form.getByRole('button', { name: 'Review changes' }).click()
   const review = page.getByRole('alertdialog', { name: 'Add this model?' })
   await review.getByText('acme/added can be called').waitFor()
-  await review.getByRole('button', { name: 'Apply', exact: true }).click()
+  await review.getByRole('button', { name: 'Add model' }).click()
   await review.waitFor({ state: 'detached' })
   const { key } = await stack.account('1.00')
   await expect
@@ -203,7 +214,7 @@ test('a provider is taken out of use, found among the disabled ones, and put bac
   const disabling = page.getByRole('alertdialog', { name: /^Disable/ })
   await disabling.getByText(/receives no new calls within a second/).waitFor()
   await expectAccessible(page)
-  await disabling.getByRole('button', { name: 'Apply', exact: true }).click()
+  await disabling.getByRole('button', { name: 'Disable provider' }).click()
   await page.getByText('it receives no calls').waitFor()
   const { key } = await stack.account('1.00')
   const status = async () => (await ask({ url: stack.url, key }, { model: 'acme/swift' })).status
@@ -213,7 +224,7 @@ test('a provider is taken out of use, found among the disabled ones, and put bac
   await page.getByRole('button', { name: 'Enable provider' }).click()
   await page
     .getByRole('alertdialog', { name: /^Enable/ })
-    .getByRole('button', { name: 'Apply', exact: true })
+    .getByRole('button', { name: 'Enable provider' })
     .click()
   await page.getByRole('button', { name: 'Disable provider' }).waitFor()
   await expect.poll(status).toBe(200)

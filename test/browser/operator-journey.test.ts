@@ -120,7 +120,7 @@ test('an edit of the catalog is checked, compared and applied, and then in the p
   const dialog = page.getByRole('alertdialog', { name: 'Apply these overrides?' })
   await dialog.getByText(/acme\/swift: input \$\S+ → \$0\.15,/).waitFor()
   const appliedAt = Date.now()
-  await dialog.getByRole('button', { name: 'Apply', exact: true }).click()
+  await dialog.getByRole('button', { name: 'Apply overrides' }).click()
   const prompt = async () => {
     const feed = (await (await fetch(`${stack.url}/pricing.json`)).json()) as PricingFeed
     return feed.data.find(({ id }) => id === 'acme/swift')?.prompt
@@ -158,7 +158,7 @@ test('an alarm is open until it is acknowledged', async () => {
   await heading(page, 'Runbook').waitFor()
   expect(page.url()).toContain('/admin/runbook#provider-refused')
   await page.goBack()
-  await row.getByRole('link', { name: /^Open/ }).click()
+  await row.getByRole('link', { name: /at provider iota opened/ }).click()
   await heading(page, 'iota').waitFor()
 })
 

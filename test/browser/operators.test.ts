@@ -117,7 +117,7 @@ test(
     const rate = { prompt: '0.150000', completion: '1.500000' }
     await editor.fill(JSON.stringify({ changes: { models: [{ id: 'acme/swift', rate }] } }))
     await page.getByRole('button', { name: 'Review changes' }).click()
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Apply', exact: true }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Apply overrides' }).click()
     await page.getByRole('table', { name: 'Revisions' }).getByText('Live').waitFor()
     await page.goto(`${stack.url}/admin/actions`)
     const row = page.getByRole('row').filter({ hasText: 'Changed the catalog' })

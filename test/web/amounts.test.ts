@@ -50,6 +50,14 @@ describe('amounts on screen', () => {
     expect(columnAmount(`-${usd}`).text).toBe(negative)
   })
 
+  test.each([
+    ['25', '$25.00', ''],
+    ['3.5', '$3.50', ''],
+    ['1.005', '$1.01', ''],
+  ])('gives a payment of %s two decimals', (usd, text, filler) => {
+    expect(columnAmount(usd, 'cents')).toEqual({ text, filler })
+  })
+
   test('sets what follows the cents apart', () => {
     expect(amountParts('1.2345')).toEqual({ negative: false, whole: '1', cents: '23', rest: '45' })
   })

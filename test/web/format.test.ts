@@ -23,6 +23,7 @@ describe('figures and dates on screen', () => {
   test.each([
     [87.4, '87 ms'],
     [1_240, '1.24 s'],
+    [3_600, '3.60 s'],
     [125_000, '2 min 5 s'],
   ])('shows %d ms as %s', (milliseconds, shown) => {
     expect(formatDuration(milliseconds)).toBe(shown)

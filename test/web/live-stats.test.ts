@@ -19,11 +19,11 @@ const process = (role: ProcessView['role'], calls: number, concurrency: number |
 
 describe('figures for operators', () => {
   test.each([
-    [1, '100%'],
+    [1, '100.00%'],
     [0.99999, '99.99%'],
     [0.5, '50.00%'],
     [0.0031, '0.31%'],
-    [0, '0%'],
+    [0, '0.00%'],
   ])('never show a share of %d as more than it is', (share, text) => {
     expect(formatShare(share)).toBe(text)
   })

@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import type { AccountLedgerRow, AccountLedgerTotals } from '../../src/core/api/account-ledger.ts'
 import type {
   AccountBilling,
-  OperatorAccount,
+  ListedAccount,
   OperatorAccountDetail,
   SentMailView,
 } from '../../src/core/api/accounts.ts'
@@ -104,7 +104,7 @@ export const timelineQuery = (id: string) =>
   })
 
 export const accountsQuery = (search: string | undefined) =>
-  listOf<OperatorAccount>('/admin/api/accounts', { search })
+  listOf<ListedAccount>('/admin/api/accounts', { search })
 
 /** The latest calls of an account. */
 export const accountCallsQuery = (account: string, from: string) =>

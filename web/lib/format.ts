@@ -17,7 +17,7 @@ const trimZeros = (text: string): string => (text.includes('.') ? text.replace(/
 export function formatDuration(milliseconds: number | null): string {
   if (milliseconds === null) return '–'
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`
-  if (milliseconds < 60_000) return `${trimZeros((milliseconds / 1_000).toFixed(2))} s`
+  if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(2)} s`
   const seconds = Math.round(milliseconds / 1_000)
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
@@ -26,12 +26,11 @@ export function formatDuration(milliseconds: number | null): string {
 export const formatDiscount = (fraction: string): string =>
   `${trimZeros((Number(fraction) * 100).toFixed(2))}%`
 
-/** A share, 0 to 1, in percent: `100%`, `99.95%`, `0.30%`. Only nothing and all are without decimals. */
+/** A share, 0 to 1, in percent with two decimals: `100.00%`, `99.95%`, `0.30%`. What is not all never reads as all. */
 export function formatShare(share: number): string {
   const percent = share * 100
   const shown = share < 1 && percent > 99.99 ? 99.99 : percent
-  const digits = share === 0 || share === 1 ? 0 : 2
-  return `${shown.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}%`
+  return `${shown.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}%`
 }
 
 /** One and many: `1 call`, `2,000 calls`. */
@@ -89,6 +88,17 @@ export const formatShortDay = (day: string): string =>
 export const formatMoment = (iso: string, timeZone = shownZone()): string =>
   new Intl.DateTimeFormat('en-GB', { ...DATE, ...TIME, timeZone }).format(new Date(iso))
 
+/** The same in short, for phones: `31 Jan, 14:03`. */
+export const formatShortMoment = (iso: string, timeZone = shownZone()): string =>
+  new Intl.DateTimeFormat('en-GB', {
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZone,
+  }).format(new Date(iso))
+
 /** A time of day in the reader's time zone: `14:03:07`. */
 export const formatTime = (iso: string): string =>
   new Intl.DateTimeFormat('en-GB', { ...TIME, timeZone: shownZone() }).format(new Date(iso))
@@ -143,15 +153,18 @@ export function formatAmount(usd: string): string {
   return `${negative ? '−' : ''}$${whole}.${cents}${rest}`
 }
 
-/** Decimals of an amount in a column, so that amounts of one column have their points below each other. */
-const COLUMN_DECIMALS = 6
+/** Decimals of the amounts in a column, so that they have their points below each other: of calls, and of payments. */
+const COLUMN_DECIMALS = { column: 6, cents: 2 }
 const SIGNIFICANT_DIGITS = 4
 
-/** An amount rounded for a column: `text`, and the zeros that fill its decimals up, which are not shown. */
-export function columnAmount(usd: string): { text: string; filler: string } {
-  const text = roundedAmount(usd, COLUMN_DECIMALS)
+/** An amount rounded for a column: `text`, and the zeros that fill its decimals up. */
+export function columnAmount(
+  usd: string,
+  place: keyof typeof COLUMN_DECIMALS = 'column',
+): { text: string; filler: string } {
+  const text = roundedAmount(usd, COLUMN_DECIMALS[place])
   const [, decimals = ''] = text.split('.')
-  return { text, filler: '0'.repeat(COLUMN_DECIMALS - decimals.length) }
+  return { text, filler: '0'.repeat(COLUMN_DECIMALS[place] - decimals.length) }
 }
 
 /** An amount rounded to four significant digits, and never to less than cents: `$1,234.57`, `$0.05827`. */

@@ -4,7 +4,8 @@ import type { ActivityEntry } from '../../src/core/api/organisations.ts'
 import { activityQuery } from '../api/queries.ts'
 import { PageHead } from '../components/layout/page.tsx'
 import { DataTable, ListPanel } from '../components/table/data-table.tsx'
-import { formatMoment } from '../lib/format.ts'
+import { Breakable } from '../components/text/code.tsx'
+import { Moment } from '../components/text/values.tsx'
 
 /** What people did to the account. */
 export const ActivityPage = () => (
@@ -22,9 +23,9 @@ export const ActivityPage = () => (
           rows={entries}
           columns={{
             Action: ({ action }) => sentenceOf(action),
-            When: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
-            By: ({ person }) => <span className="wrap-anywhere">{person}</span>,
-            Target: ({ target }) => <span className="wrap-anywhere">{target}</span>,
+            When: ({ at }) => <Moment at={at} />,
+            By: ({ person }) => <Breakable text={person} />,
+            Target: ({ target }) => <Breakable text={target} />,
             Details: ({ details }) => <Details details={details} />,
           }}
           long={['Details']}

@@ -14,6 +14,7 @@ import { ActionButton } from '../components/form/action-button.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../components/table/data-table.tsx'
+import { Breakable } from '../components/text/code.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Badge } from '../components/text/values.tsx'
 import { formatDate, formatMoment } from '../lib/format.ts'
@@ -81,9 +82,9 @@ function Members(props: { list: MemberList; mayManage: boolean; mayBudget: boole
         numeric={['Keys', 'Spent this month']}
         columns={{
           Member: ({ email, is_you: isYou }) => (
-            <span className="wrap-anywhere">
-              {email} {isYou && <Badge>you</Badge>}
-            </span>
+            <>
+              <Breakable text={email} /> {isYou && <Badge>you</Badge>}
+            </>
           ),
           Role: ({ role }) => ROLES[role].name,
           Keys: ({ keys }) => keys,
@@ -145,7 +146,7 @@ const Invitations = (props: {
       caption="Invitations that are not accepted yet"
       rows={props.invitations}
       columns={{
-        'Email address': ({ email }) => <span className="wrap-anywhere">{email}</span>,
+        'Email address': ({ email }) => <Breakable text={email} />,
         Role: ({ role }) => ROLES[role].name,
         Expires: ({ expires_at: at }) => (
           <TwoLines second={Date.parse(at) <= Date.now() && 'expired: resend it'}>

@@ -176,6 +176,7 @@ function ImagePrices({
         rowKey={({ size }) => size}
         columns={{ Size: ({ size }) => size, ...Object.fromEntries(columns) }}
         numeric={qualities.map(titleOf)}
+        lead={null}
       />
       <p className="px-inset pt-2 pb-4 text-sm text-muted">
         Default: {[usual.quality, usual.size].filter(Boolean).join(', ')}.

@@ -7,9 +7,10 @@ import { QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { DataTable } from '../components/table/data-table.tsx'
+import { Code } from '../components/text/code.tsx'
 import { Money } from '../components/text/money.tsx'
-import { Stats } from '../components/text/values.tsx'
-import { formatCount, formatDay, formatMoment } from '../lib/format.ts'
+import { Moment, Stats } from '../components/text/values.tsx'
+import { formatCount, formatDay } from '../lib/format.ts'
 import { MOVEMENT_NAMES } from './billing/movements.tsx'
 
 /** Every change of the balance in one month, to print or to keep. */
@@ -64,7 +65,7 @@ function StatementTables({ statement }: { statement: StatementView }) {
           columns={{
             Description: ({ kind, note }) =>
               note ? `${MOVEMENT_NAMES[kind]}: ${note}` : MOVEMENT_NAMES[kind],
-            Date: ({ at }) => formatMoment(at, 'UTC'),
+            Date: ({ at }) => <Moment at={at} zone="UTC" />,
             Amount: ({ amount_usd: usd }) => <Money usd={usd} signed />,
           }}
           numeric={['Amount']}
@@ -78,7 +79,7 @@ function StatementTables({ statement }: { statement: StatementView }) {
           empty="No charged calls in this month."
           columns={{
             Day: ({ day }) => formatDay(day),
-            Model: ({ model }) => <code className="wrap-anywhere">{model}</code>,
+            Model: ({ model }) => <Code>{model}</Code>,
             'Charged calls': ({ calls }) => formatCount(calls),
             Amount: ({ amount_usd: usd }) => <Money usd={usd} signed />,
           }}

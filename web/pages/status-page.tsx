@@ -4,6 +4,7 @@ import { surfacesQuery } from '../api/queries.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../components/table/data-table.tsx'
+import { Code } from '../components/text/code.tsx'
 import { CodeSpans } from '../components/text/code-spans.tsx'
 import { Facts } from '../components/text/values.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
@@ -35,10 +36,10 @@ export function StatusPage() {
                 Endpoint: ({ id, method, path, behaviour, schema }) => (
                   <TwoLines second={<CodeSpans text={behaviour} />}>
                     {schema === null ? (
-                      <code className="wrap-anywhere">{`${method} ${path}`}</code>
+                      <Code>{`${method} ${path}`}</Code>
                     ) : (
                       <Link to="/docs/api" hash={id}>
-                        <code className="wrap-anywhere">{`${method} ${path}`}</code>
+                        <Code>{`${method} ${path}`}</Code>
                       </Link>
                     )}
                   </TwoLines>

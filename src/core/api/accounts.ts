@@ -9,7 +9,7 @@ import { amount, CLOSED, line, nullable, RATE_LIMIT_FIELDS } from './request-fie
 import { email } from './sessions.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
-/** GET /admin/api/accounts?search&limit&cursor: `Page<OperatorAccount>`. */
+/** An account as operators see it. */
 export const OperatorAccount = Type.Object({
   id: Type.String(),
   /** The email of a person, the name of an organisation. */
@@ -31,6 +31,15 @@ export const OperatorAccount = Type.Object({
   created_at: IsoTime,
 })
 export type OperatorAccount = Static<typeof OperatorAccount>
+
+/** GET /admin/api/accounts?search&limit&cursor: `Page<ListedAccount>`. */
+export const ListedAccount = Type.Object({
+  ...OperatorAccount.properties,
+  /** What its calls cost in all. */
+  spent_usd: DecimalUsd,
+  last_call_at: nullable(IsoTime),
+})
+export type ListedAccount = Static<typeof ListedAccount>
 
 /** A suspension because of returned money; suspensions by an operator are among the actions. */
 export const OperatorSuspension = Type.Object({

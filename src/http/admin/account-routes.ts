@@ -1,6 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { type Account, accountName, isPerson, type ListedSuspension } from '../../accounts/account-store.ts'
+import {
+  type Account,
+  accountName,
+  isPerson,
+  type ListedAccount as ListedAccountRow,
+  type ListedSuspension,
+} from '../../accounts/account-store.ts'
 import type { StoredKey } from '../../accounts/key-store.ts'
 import type { MailOutcome, SentMail } from '../../accounts/mail/sent-mail-store.ts'
 import type { UsageRow } from '../../billing/reports/usage-store.ts'
@@ -11,6 +17,7 @@ import {
   AdjustRequest,
   BalanceChanged,
   CreditRequest,
+  ListedAccount,
   OperatorAccount,
   OperatorAccountDetail,
   OperatorSuspension,
@@ -44,10 +51,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/accounts',
     {
       ...needs('read'),
-      schema: { querystring: AccountSearch, response: { 200: Page(OperatorAccount) } },
+      schema: { querystring: AccountSearch, response: { 200: Page(ListedAccount) } },
     },
     ({ query: { search = null, ...page } }) =>
-      idPage(page, (after) => directory.page({ search, ...after }), accountView),
+      idPage(page, (after) => directory.page({ search, ...after }), listedAccountView),
   )
 
   app.get(
@@ -206,8 +213,16 @@ async function membershipsOf(
   return found.map(({ personId, email, role }) => ({ account_id: personId, name: email, role }))
 }
 
-export const accountView = (account: Account): OperatorAccount =>
-  jsonView(OperatorAccount, { ...account, name: accountName(account), isOrganisation: !isPerson(account) })
+const named = <Row extends Account>(account: Row) => ({
+  ...account,
+  name: accountName(account),
+  isOrganisation: !isPerson(account),
+})
+
+export const accountView = (account: Account): OperatorAccount => jsonView(OperatorAccount, named(account))
+
+const listedAccountView = (account: ListedAccountRow): ListedAccount =>
+  jsonView(ListedAccount, named(account))
 
 /** A key without its secret. */
 export const keyView = (key: StoredKey): OperatorKey =>

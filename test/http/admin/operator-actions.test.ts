@@ -5,6 +5,7 @@ import type {
   AdjustRequest,
   BalanceChanged,
   CreditRequest,
+  ListedAccount,
   OperatorAccount,
   OperatorAccountDetail,
   SuspendRequest,
@@ -20,7 +21,7 @@ import type {
 import type { OperatorRefusalView, RefusalView } from '../../../src/core/api/refusals.ts'
 import type { List, Page } from '../../../src/core/api/shared.ts'
 import type { OpenableSurface } from '../../../src/core/api/surfaces/surfaces.ts'
-import { parseUsd } from '../../../src/core/kernel/money.ts'
+import { formatUsd, parseUsd, picoUsd } from '../../../src/core/kernel/money.ts'
 import { accountKeys } from '../../../src/platform/redis/redis-keys.ts'
 import { type AdminClient, adminClient } from '../../helpers/admin-client.ts'
 import { ask } from '../../helpers/chat-client.ts'
@@ -105,6 +106,24 @@ describe('accounts', () => {
       )
     expect(await find(email!.slice(2, 12).toUpperCase())).toEqual([accountId])
     expect(await find(accountId)).toEqual([accountId])
+    const listed = async () => (await admin.get<Page<ListedAccount>>(`/accounts?search=${accountId}`)).data[0]
+    expect(await listed()).toMatchObject({ spent_usd: '0.00', last_call_at: null })
+    const spentPico = 123_456_789_012_345_678n
+    const lastCallAtMs = BigInt(Date.parse('2027-01-31T14:03:07Z'))
+    await stack.postgres.spendTotal.create({
+      data: {
+        accountId,
+        keyId: '',
+        period: 'total',
+        chargedCalls: 2n,
+        spentPico: String(spentPico),
+        lastCallAtMs,
+      },
+    })
+    expect(await listed()).toMatchObject({
+      spent_usd: formatUsd(picoUsd(spentPico)),
+      last_call_at: expect.stringMatching(/^2027-01-31T14:03:07/),
+    })
     expect(await find('%')).toEqual([])
     expect((await find('example.test')).length).toBeGreaterThan(1)
   })

@@ -123,15 +123,27 @@ export function FormDialog<Name extends string, Result>(
 
 interface ConfirmDialogProps<Result> extends Change<void, Result>, AskingProps<Result> {
   confirm: string
+  /** `primary` for a change that does no harm. */
+  kind?: 'primary' | 'danger'
   children: ReactNode
   wide?: boolean
   /** False while what it asks about is not known yet, so that it cannot be confirmed. */
   isReady?: boolean
 }
 
-/** Asks before a change that cannot be undone, makes it, and closes. */
+/** Asks before a change, makes it, and closes. */
 export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
-  const { title, confirm, onClose, children, wide = false, isReady = true, then: _, ...change } = props
+  const {
+    title,
+    confirm,
+    kind = 'danger',
+    onClose,
+    children,
+    wide,
+    isReady = true,
+    then: _,
+    ...change
+  } = props
   const [next, onDone] = useNext(props)
   const { mutate, isPending, error } = useChange({ ...change, onDone })
   if (next) return next
@@ -140,7 +152,7 @@ export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
       {children}
       <ErrorNote error={error} />
       <DialogFoot onClose={onClose}>
-        <Button kind="danger" disabled={isPending || !isReady} onClick={() => mutate()}>
+        <Button kind={kind} disabled={isPending || !isReady} onClick={() => mutate()}>
           {isPending ? 'Saving …' : confirm}
         </Button>
       </DialogFoot>

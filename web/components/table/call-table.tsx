@@ -4,9 +4,10 @@ import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
 import { labelTexts } from '../../lib/calls/call-labels.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 import { unitCount } from '../../lib/models/unit-prices.ts'
+import { Breakable } from '../text/code.tsx'
 import { Money } from '../text/money.tsx'
-import { Badge, StateBadge } from '../text/values.tsx'
-import { DataTable, TwoLines } from './data-table.tsx'
+import { Badge, Moment, StateBadge } from '../text/values.tsx'
+import { DataTable, InCard, TwoLines } from './data-table.tsx'
 
 const USAGE_SOURCES: Record<string, string> = {
   upstream: 'provider',
@@ -39,7 +40,7 @@ export const partsOfInput = (
 /** How a call of a list ended: a dot for what completed, as most do, and else the word. */
 export const CallOutcome = ({ call }: { call: Pick<CallSummary, 'status' | 'error_code'> }) =>
   call.status === 'completed' ? (
-    <span className="inline-flex min-h-[1.5em] items-center" title="completed">
+    <span className="in-table inline-flex min-h-[1.4em] items-center" title="completed">
       <span className="size-1.5 rounded-full bg-good" aria-hidden="true" />
       <span className="sr-only">completed</span>
     </span>
@@ -73,17 +74,16 @@ export const CallTable = ({
       Model: (call) => (
         <TwoLines second={labelTexts(call.labels).join(' · ')}>
           <Link to="/calls/$id" params={{ id: call.id }}>
-            {call.model}
+            <Breakable text={call.model} />
             <span className="sr-only">, details of the call of {formatMoment(call.created_at, zone)}</span>
           </Link>
         </TwoLines>
       ),
-      When: (call) => <span className="whitespace-nowrap">{formatMoment(call.created_at, zone)}</span>,
+      When: (call) => <Moment at={call.created_at} zone={zone} />,
       Status: (call) => (
-        <span className="row">
-          <CallOutcome call={call} />
-          {call.prompt_log_until && <Badge tone="accent">prompts logged</Badge>}
-        </span>
+        <>
+          <CallOutcome call={call} /> {call.prompt_log_until && <Badge tone="accent">prompts logged</Badge>}
+        </>
       ),
       Key: keyNames !== undefined && ((call) => keyNames.get(call.key_id) ?? <code>{call.key_id}</code>),
       'Input / output tokens': (call) => <CallUsage of={call} />,
@@ -97,6 +97,8 @@ export const CallTable = ({
       ),
     }}
     numeric={['Input / output tokens', 'TTFT', 'Duration', 'Cost']}
+    long={['Status']}
+    brief={['When', 'Input / output tokens', 'Duration']}
   />
 )
 
@@ -104,6 +106,7 @@ export const CallTable = ({
 export const TokensInOut = ({ of }: { of: { prompt_tokens: number; completion_tokens: number } }) => (
   <span className="whitespace-nowrap">
     {formatCount(of.prompt_tokens)} / {formatCount(of.completion_tokens)}
+    <InCard> tokens</InCard>
   </span>
 )
 

@@ -2,10 +2,12 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import type { LucideIcon } from 'lucide-react'
 import { type ReactNode, useRef } from 'react'
 import type { pagesOf } from '../../api/read.ts'
+import { formatCount } from '../../lib/format.ts'
 import { EmptyState, QueryView } from '../feedback/messages.tsx'
 import { Button } from '../form/button.tsx'
 import { Panel } from '../layout/page.tsx'
 import { MoneyPlace } from '../text/money.tsx'
+import { type RowSelection, SelectBox } from './selection.tsx'
 import { useTableLayout } from './use-table-layout.ts'
 
 /** Rows without an id need a key of their own. */
@@ -16,34 +18,36 @@ type DataTableProps<T, Header extends string> = {
   rows: readonly T[]
   /** What the cells of each column show; false leaves a column out. */
   columns: Record<Header, ((row: T) => ReactNode) | false>
-  /** The column that names the row, else the first: the head of its card on a phone. */
+  /** The column that names the row, else the first. A link in it is that of the whole row. */
   title?: NoInfer<Header>
   /** Columns aligned to the right, as the one of actions is. */
   numeric?: ReadonlyArray<NoInfer<Header>>
-  /** Columns of long texts, which take the whole width of a card. */
+  /** Numeric columns of amounts in whole cents, such as payments; others have the decimals that calls cost. */
+  cents?: ReadonlyArray<NoInfer<Header>>
+  /** Columns of long texts, which have lines of their own on a phone. */
   long?: ReadonlyArray<NoInfer<Header>>
+  /** On a phone beside the name of the row, without its header: else the last numeric column; null: none. */
+  lead?: NoInfer<Header> | null
+  /** All that a phone shows in the line below, without headers; else it has every column, with its header. */
+  brief?: ReadonlyArray<NoInfer<Header>>
+  /** Checkboxes at the left edge. */
+  selection?: RowSelection<T>
   /** Shown instead of the table while there are no rows. */
   empty?: ReactNode
 } & Keyed<T>
 
 /**
- * A table with a caption. Where there is no room for all columns each row becomes a card; the roles are spelled out
- * because browsers forget them for rows that are not laid out as a table. Amounts in numeric columns are aligned.
+ * A table with a caption. Where there is no room for all columns a row becomes some lines of text; the roles are spelled
+ * out because browsers forget them for rows that are not laid out as a table. Amounts of a numeric column have the same
+ * decimals.
  */
 export function DataTable<T, Header extends string>(props: DataTableProps<T, Header>) {
-  const { caption, rows, columns, numeric = [], long = [], empty } = props
+  const { caption, rows, columns, selection, empty } = props
   const region = useRef<HTMLDivElement>(null)
   useTableLayout(region)
   const headers = (Object.keys(columns) as Header[]).filter((header) => columns[header])
-  const title = props.title ?? headers[0]
+  const { classOf, placeOf } = columnLooks(props, headers)
   const keyOf = props.rowKey ?? ((row: T) => (row as { id: string }).id)
-  const isRight = (header: Header) => numeric.includes(header) || header === 'Actions'
-  const align = (header: Header) => (isRight(header) ? 'numeric' : undefined)
-  const classOf = (header: Header) => {
-    if (header === title) return 'table-title'
-    if (header === 'Actions') return 'table-action numeric'
-    return long.includes(header) ? 'table-long' : align(header)
-  }
   if (rows.length === 0 && empty) return <p className="panel-body text-muted">{empty}</p>
   return (
     <div ref={region} className="table-region">
@@ -52,13 +56,13 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
         <caption className="sr-only">{caption}</caption>
         <thead role="rowgroup">
           <tr role="row">
+            {selection && (
+              <th scope="col" role="columnheader" className="table-select">
+                <SelectAll selection={selection} rows={rows} />
+              </th>
+            )}
             {headers.map((header) => (
-              <th
-                key={header}
-                scope="col"
-                role="columnheader"
-                className={header === 'Actions' ? classOf(header) : align(header)}
-              >
+              <th key={header} scope="col" role="columnheader" className={classOf(header)}>
                 {header}
               </th>
             ))}
@@ -67,9 +71,19 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
         <tbody role="rowgroup">
           {rows.map((row) => (
             <tr key={keyOf(row)} role="row">
+              {selection && (
+                <td role="cell" className="table-select">
+                  <SelectBox
+                    name={selection.nameOf(row)}
+                    checked={selection.isChosen(row)}
+                    disabled={!selection.mayChoose(row)}
+                    onChange={(checked) => selection.choose([row], checked)}
+                  />
+                </td>
+              )}
               {headers.map((header) => (
                 <td key={header} role="cell" data-label={header} className={classOf(header)}>
-                  <MoneyPlace value={isRight(header) ? 'column' : 'figure'}>
+                  <MoneyPlace value={placeOf(header)}>
                     {columns[header] ? columns[header](row) : null}
                   </MoneyPlace>
                 </td>
@@ -82,6 +96,57 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
     </div>
   )
 }
+
+/** The classes of a column's cells, and the place of the amounts in them. */
+function columnLooks<T, Header extends string>(
+  { title, numeric = [], cents = [], long = [], lead, brief }: DataTableProps<T, Header>,
+  headers: readonly Header[],
+) {
+  const head = title ?? headers[0]
+  const isRight = (header: Header) => numeric.includes(header) || cents.includes(header)
+  const leading = lead === undefined ? (cents.at(-1) ?? numeric.at(-1)) : lead
+  const onPhone = (header: Header) => {
+    if (header === head) return 'table-title'
+    if (header === 'Actions') return 'table-action numeric'
+    if (header === leading) return 'table-lead'
+    if (long.includes(header)) return 'table-long'
+    return brief && (brief.includes(header) ? 'table-brief' : 'table-more')
+  }
+  return {
+    classOf: (header: Header) => [onPhone(header), isRight(header) && 'numeric'].filter(Boolean).join(' '),
+    placeOf: (header: Header) => {
+      if (cents.includes(header)) return 'cents'
+      return isRight(header) || header === 'Actions' ? 'column' : 'figure'
+    },
+  }
+}
+
+/** The header of the checkboxes: one for all rows that may be chosen, where the table has it. */
+function SelectAll<T>({ selection, rows }: { selection: RowSelection<T>; rows: readonly T[] }) {
+  if (!selection.hasAll) return <span className="sr-only">Select</span>
+  const choosable = rows.filter(selection.mayChoose)
+  const chosen = choosable.filter(selection.isChosen).length
+  return (
+    <SelectBox
+      name="Select all"
+      checked={chosen > 0 && chosen === choosable.length}
+      isPartly={chosen > 0 && chosen < choosable.length}
+      disabled={choosable.length === 0}
+      onChange={(checked) => selection.choose(choosable, checked)}
+    />
+  )
+}
+
+/** Words that stand in for the header on a phone. */
+export const InCard = ({ children }: { children: string }) => <span className="in-card">{children}</span>
+
+/** A count, with what is counted in place of the header on a phone. */
+export const Counted = ({ count, name }: { count: number; name: string }) => (
+  <span>
+    {formatCount(count)}
+    <InCard>{` ${name}`}</InCard>
+  </span>
+)
 
 /** A cell of two lines, the second in small type; without one it is a line. */
 export function TwoLines(props: { children: ReactNode; second?: ReactNode; nowrap?: boolean }) {

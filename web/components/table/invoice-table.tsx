@@ -36,17 +36,18 @@ export const InvoiceTable = (props: {
       Receipt:
         props.hasReceipts === true &&
         (({ top_up_id: id = '', number }) => (
-          <Link to="/billing/receipts/$id" params={{ id }}>
+          <Link to="/billing/receipts/$id" params={{ id }} className="text-accent">
             Receipt<span className="sr-only"> of {number}</span>
           </Link>
         )),
       Total: ({ kind, total_usd: total }) => <Money usd={kind === 'credit_note' ? `-${total}` : total} />,
       PDF: ({ id, number }) => (
-        <a href={props.pdfPath(id)} download>
+        <a href={props.pdfPath(id)} className="text-accent" download>
           PDF<span className="sr-only"> of {number}</span>
         </a>
       ),
     }}
-    numeric={['Total', 'PDF']}
+    numeric={['PDF']}
+    cents={['Total']}
   />
 )

@@ -19,13 +19,15 @@ export function useTableLayout(region: RefObject<HTMLElement | null>): void {
     let width = element.clientWidth
     let frame = 0
     const observer = new ResizeObserver(() => {
-      if (element.clientWidth === width) return
+      if (element.clientWidth === width && !isCut(element)) return
       width = element.clientWidth
       // Not within the observer, which would observe the new height at once.
       cancelAnimationFrame(frame)
       frame = requestAnimationFrame(() => layOut(element))
     })
     observer.observe(element)
+    // It may become wider than it was when it was measured.
+    if (element.firstElementChild) observer.observe(element.firstElementChild)
     // The font may come after the first measurement.
     void document.fonts.ready.then(() => layOut(element))
     return () => {
@@ -34,6 +36,10 @@ export function useTableLayout(region: RefObject<HTMLElement | null>): void {
     }
   }, [region])
 }
+
+/** A table that has outgrown its region. */
+const isCut = ({ dataset, scrollWidth, clientWidth }: HTMLElement): boolean =>
+  dataset.layout === 'table' && dataset.overflow === undefined && scrollWidth > clientWidth
 
 function layOut(region: HTMLElement): void {
   const { clientWidth } = region

@@ -1,5 +1,6 @@
 import { Check, Copy } from 'lucide-react'
 import { type CSSProperties, Fragment, useEffect, useState } from 'react'
+import { Code } from './code.tsx'
 
 const SHOWN_MS = 2_000
 
@@ -60,7 +61,7 @@ function copyBySelection(text: string): boolean {
 /** An id to read, compare and copy. */
 export const Identifier = ({ id, of }: { id: string; of: string }) => (
   <span className="inline-flex max-w-full items-center gap-1">
-    <code className="wrap-anywhere">{id}</code>
+    <Code>{id}</Code>
     <CopyButton text={id} of={of} />
   </span>
 )

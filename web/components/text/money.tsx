@@ -2,10 +2,10 @@ import { type CSSProperties, createContext, useContext } from 'react'
 import { columnAmount, formatAmount, formatChange, shortAmount } from '../../lib/format.ts'
 
 /**
- * Where amounts stand. In running text and lists of facts they are exact. In a `column` they are rounded to the same
- * number of decimals, and in a `figure` in large type to four significant digits.
+ * Where amounts stand. In running text and lists of facts they are exact. In a `column`, or one of `cents`, they are
+ * rounded to the same number of decimals, and in a `figure` in large type to four significant digits.
  */
-const Place = createContext<'text' | 'column' | 'figure'>('text')
+const Place = createContext<'text' | 'column' | 'cents' | 'figure'>('text')
 export const MoneyPlace = Place.Provider
 
 /**
@@ -17,8 +17,8 @@ export function Money({ usd, signed = false }: { usd: string | null | undefined;
   if (usd == null) return '–'
   const exact = signed ? formatChange(usd) : formatAmount(usd)
   const { text, filler } =
-    place === 'column'
-      ? columnAmount(usd)
+    place === 'column' || place === 'cents'
+      ? columnAmount(usd, place)
       : { text: place === 'figure' ? shortAmount(usd) : exact, filler: '' }
   const shown = signed && !/^[+−]/.test(text) ? `+${text}` : text
   const style = { '--characters': shown.length } as CSSProperties
@@ -53,6 +53,10 @@ function Digits({ of: text }: { of: string }) {
   )
 }
 
-/** Takes the room of decimals that an amount does not have. */
+/** The decimals that an amount does not have, in a column whose amounts all have the same. */
 const Filler = ({ zeros }: { zeros: string }) =>
-  zeros !== '' && <span className="invisible select-none">{zeros}</span>
+  zeros !== '' && (
+    <span className="money-rest select-none" aria-hidden="true">
+      {zeros}
+    </span>
+  )

@@ -1,4 +1,5 @@
 import { type CSSProperties, Fragment, type ReactNode } from 'react'
+import { formatAgo, formatMoment, formatShortMoment } from '../../lib/format.ts'
 import { MoneyPlace } from './money.tsx'
 
 /** A text of large type that shrinks until it fits into its cell, and never breaks. */
@@ -8,7 +9,7 @@ const Figure = ({ text, children }: { text: string; children?: ReactNode }) => (
   </span>
 )
 
-/** The colours of a state. */
+/** The colours of notes and lines, as badges have them. */
 export const TONES = {
   plain: 'bg-sunken text-soft',
   good: 'bg-good-soft text-good',
@@ -17,9 +18,11 @@ export const TONES = {
   accent: 'bg-accent-soft text-accent',
 }
 
-/** A state in a word; its colour only repeats the word. */
+/** A state in a word; its colour only repeats the word. What is well in a table is a dot and the word in plain ink. */
 export const Badge = ({ tone = 'plain', children }: { tone?: keyof typeof TONES; children: ReactNode }) => (
-  <span className={`badge ${TONES[tone]}`}>{children}</span>
+  <span className="badge" data-tone={tone}>
+    {children}
+  </span>
 )
 
 /** The states that have a colour, whatever they are of. */
@@ -34,6 +37,21 @@ export function StateBadge({ state, name = state }: { state: string; name?: stri
   const tone = (['good', 'warn', 'bad'] as const).find((colour) => STATES[colour].includes(state))
   return <Badge tone={tone ?? 'plain'}>{name}</Badge>
 }
+
+/** A moment in a column, in short on a phone. `zone`: its time zone; absent: the one chosen in this browser. */
+export const Moment = ({ at, zone }: { at: string; zone?: string | undefined }) => (
+  <time dateTime={at} className="whitespace-nowrap">
+    <span className="in-table">{formatMoment(at, zone)}</span>
+    <span className="in-card">{formatShortMoment(at, zone)}</span>
+  </time>
+)
+
+/** How long ago, with the moment for the pointer. */
+export const Ago = ({ at }: { at: string }) => (
+  <time dateTime={at} title={formatMoment(at)} className="whitespace-nowrap">
+    {formatAgo(at, new Date())}
+  </time>
+)
 
 /** Values by name, in order; those that are false, null or undefined are left out. */
 type Rows = Readonly<Record<string, ReactNode>>

@@ -41,6 +41,9 @@ const unitOf = (unit: string): Unit =>
 /** `Audio, per minute`. */
 export const unitPriceTitle = (unit: string): string => `${unitOf(unit).title}, per ${unitOf(unit).per}`
 
+/** `minute`, `million characters`: what the price is for. */
+export const unitPer = (unit: string): string => unitOf(unit).per
+
 /** The amount in USD that goes with the title. `rate`: USD per million units. */
 export const unitPrice = (unit: string, rate: string): string => priceOf(unitOf(unit).count, rate)
 

@@ -1,15 +1,18 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus, Users } from 'lucide-react'
-import type { OperatorAccount, SuspendRequest } from '../../../src/core/api/accounts.ts'
+import type { ListedAccount, SuspendRequest } from '../../../src/core/api/accounts.ts'
 import { accountsQuery } from '../../api/operator-queries.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
-import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
+import { DataTable, InCard, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
+import { useSelection } from '../../components/table/selection.tsx'
+import { Breakable } from '../../components/text/code.tsx'
 import { Money } from '../../components/text/money.tsx'
+import { Ago } from '../../components/text/values.tsx'
 import { formatDate, plural } from '../../lib/format.ts'
 import { AccountState } from './accounts/account-view.tsx'
-import { BulkDialog, SelectBox, useSelection } from './accounts/bulk-actions.tsx'
+import { BulkDialog } from './accounts/bulk-actions.tsx'
 import { NewAccountDialog } from './accounts/new-account-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
 
@@ -69,11 +72,11 @@ const BULK = {
   },
 } as const
 
-function AccountTable({ accounts }: { accounts: readonly OperatorAccount[] }) {
-  const selection = useSelection(accounts)
-  const suspended = selection.chosen.filter(({ state }) => state === 'suspended')
-  const others = selection.chosen.filter(({ state }) => state !== 'suspended')
-  const bulkButton = (verb: keyof typeof BULK, items: readonly OperatorAccount[]) => {
+function AccountTable({ accounts }: { accounts: readonly ListedAccount[] }) {
+  const { selection, chosen, clear } = useSelection(accounts, ({ name }) => name)
+  const suspended = chosen.filter(({ state }) => state === 'suspended')
+  const others = chosen.filter(({ state }) => state !== 'suspended')
+  const bulkButton = (verb: keyof typeof BULK, items: readonly ListedAccount[]) => {
     const { name, kind, ...texts } = BULK[verb]
     const count = plural(items.length, 'account')
     return (
@@ -96,7 +99,7 @@ function AccountTable({ accounts }: { accounts: readonly OperatorAccount[] }) {
               }
               stale={['/admin/api']}
               done={`${count} ${verb === 'suspend' ? 'suspended' : 'resumed'}.`}
-              onDone={selection.clear}
+              onDone={clear}
               onClose={close}
             />
           )}
@@ -108,7 +111,7 @@ function AccountTable({ accounts }: { accounts: readonly OperatorAccount[] }) {
   }
   return (
     <>
-      {selection.chosen.length > 0 && (
+      {chosen.length > 0 && (
         <div className="row px-inset py-3">
           {bulkButton('suspend', others)}
           {bulkButton('resume', suspended)}
@@ -117,24 +120,35 @@ function AccountTable({ accounts }: { accounts: readonly OperatorAccount[] }) {
       <DataTable
         caption="Accounts, newest first"
         rows={accounts}
-        title="Account"
+        selection={selection}
         columns={{
-          Select: ({ id, name }) => (
-            <SelectBox about={name} checked={selection.has(id)} onChange={() => selection.toggle(id)} />
-          ),
           Account: ({ id, name }) => (
             <TwoLines second={<code>{id}</code>}>
               <Link to="/admin/accounts/$id" params={{ id }}>
-                {name}
+                <Breakable text={name} />
               </Link>
             </TwoLines>
           ),
           State: ({ state }) => <AccountState state={state} />,
           Balance: ({ balance_usd: usd }) => <Money usd={usd} />,
           Owed: ({ owed_usd: usd }) => <Money usd={usd} />,
-          Created: (account) => formatDate(account.created_at),
+          'Total spend': ({ spent_usd: usd }) => (
+            <span>
+              <Money usd={usd} />
+              <InCard> spent</InCard>
+            </span>
+          ),
+          'Last call': ({ last_call_at: at }) => (
+            <span>
+              <InCard>{'last call '}</InCard>
+              {at === null ? 'never' : <Ago at={at} />}
+            </span>
+          ),
+          Created: (account) => <span className="whitespace-nowrap">{formatDate(account.created_at)}</span>,
         }}
-        numeric={['Balance', 'Owed']}
+        numeric={['Balance', 'Owed', 'Total spend']}
+        lead="Balance"
+        brief={['State', 'Total spend', 'Last call']}
       />
     </>
   )

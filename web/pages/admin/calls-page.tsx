@@ -8,7 +8,9 @@ import { type FieldSpec, Form, useForm } from '../../components/form/form.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { CallOutcome, CallUsage } from '../../components/table/call-table.tsx'
 import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
+import { Code } from '../../components/text/code.tsx'
 import { Money } from '../../components/text/money.tsx'
+import { Moment } from '../../components/text/values.tsx'
 import {
   CALL_SPANS,
   CALL_STATUSES,
@@ -59,7 +61,7 @@ const OperatorCallTable = ({ calls }: { calls: readonly OperatorCall[] }) => (
     rows={calls}
     columns={{
       'Model and offer': (call) => (
-        <TwoLines second={<code className="wrap-anywhere">{call.served_offer ?? 'no provider'}</code>}>
+        <TwoLines second={<Code className="in-table">{call.served_offer ?? 'no provider'}</Code>}>
           <Link to="/admin/calls/$id" params={{ id: call.id }}>
             {call.requested_model}
             {call.served_model !== null && call.served_model !== call.requested_model && (
@@ -69,7 +71,7 @@ const OperatorCallTable = ({ calls }: { calls: readonly OperatorCall[] }) => (
           </Link>
         </TwoLines>
       ),
-      When: (call) => formatMoment(call.admitted_at),
+      When: (call) => <Moment at={call.admitted_at} />,
       Status: (call) => <CallOutcome call={call} />,
       Account: ({ account_id: id }) => (
         <Link to="/admin/accounts/$id" params={{ id }} title={id} className="whitespace-nowrap">
@@ -78,19 +80,17 @@ const OperatorCallTable = ({ calls }: { calls: readonly OperatorCall[] }) => (
       ),
       'Input / output tokens': (call) => <CallUsage of={call} />,
       Duration: (call) => (
-        <span className="stack-tight whitespace-nowrap">
+        <TwoLines nowrap second={`TTFT ${formatDuration(call.first_token_ms)}`}>
           {formatDuration(call.duration_ms)}
-          <span className="text-sm text-muted">queue {formatDuration(call.queued_ms)}</span>
-          <span className="text-sm text-muted">TTFT {formatDuration(call.first_token_ms)}</span>
-        </span>
+        </TwoLines>
       ),
       'Charged / margin': (call) => (
         <TwoLines
           nowrap
           second={
-            <>
+            <span className="in-table">
               margin <Money usd={call.margin_usd} />
-            </>
+            </span>
           }
         >
           <Money usd={call.charged_usd} />
@@ -98,6 +98,8 @@ const OperatorCallTable = ({ calls }: { calls: readonly OperatorCall[] }) => (
       ),
     }}
     numeric={['Input / output tokens', 'Duration', 'Charged / margin']}
+    long={['Status']}
+    brief={['When', 'Account', 'Duration']}
   />
 )
 

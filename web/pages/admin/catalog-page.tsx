@@ -7,10 +7,10 @@ import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
 import { QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Badge, Stats } from '../../components/text/values.tsx'
+import { Badge, Moment, Stats } from '../../components/text/values.tsx'
 import { formatCount, formatMoment } from '../../lib/format.ts'
 import { writeDocument } from '../../lib/operators/catalog-edits.ts'
-import { checkQuery, DiffView, EditEffects } from './catalog/apply-edits-dialog.tsx'
+import { checkQuery, DiffView, EditEffects, isHarmful } from './catalog/apply-edits-dialog.tsx'
 import { EditsEditor } from './catalog/catalog-editor.tsx'
 import { OperatorButton } from './operator-button.tsx'
 import { ActorName } from './operators/audit-log.tsx'
@@ -76,7 +76,7 @@ function EditsHistory(props: { versions: readonly CatalogEditsView[]; current: C
             {version} {version === current?.version && <Badge tone="good">Live</Badge>}
           </>
         ),
-        When: (edits) => formatMoment(edits.created_at),
+        When: (edits) => <Moment at={edits.created_at} />,
         By: ({ author }) => <ActorName actor={author} />,
         Actions: (edits) =>
           edits.version !== current?.version && (
@@ -106,6 +106,7 @@ function RevertDialog(props: {
       title={`Revert to revision ${chosen.version}?`}
       wide
       confirm={`Revert to revision ${chosen.version}`}
+      kind={check.data?.effects.some(isHarmful) ? 'danger' : 'primary'}
       isReady={check.data?.valid ?? false}
       send={() =>
         requestJson<CatalogEditsApplied>('POST', '/admin/api/catalog/revert', { version: chosen.version })

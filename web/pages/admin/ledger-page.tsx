@@ -8,8 +8,9 @@ import { EmptyState, Note, QueryView } from '../../components/feedback/messages.
 import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
+import { Code } from '../../components/text/code.tsx'
 import { Money } from '../../components/text/money.tsx'
-import { Badge, Facts } from '../../components/text/values.tsx'
+import { Badge, Facts, Moment } from '../../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment, plural } from '../../lib/format.ts'
 import { OperatorButton } from './operator-button.tsx'
 
@@ -164,7 +165,7 @@ const Discrepancies = ({ run }: { run: AuditRunView }) => (
     rowKey={({ index }) => String(index)}
     columns={{
       Check: ({ check }) => check,
-      Subject: ({ subject }) => <code className="wrap-anywhere">{subject}</code>,
+      Subject: ({ subject }) => <Code>{subject}</Code>,
       Details: ({ detail }) => <span className="wrap-anywhere">{detail}</span>,
     }}
   />
@@ -195,7 +196,7 @@ const AuditRunTable = ({ runs }: { runs: readonly AuditRunView[] }) => (
     caption="Audits, newest first"
     rows={runs}
     columns={{
-      When: ({ at }) => formatMoment(at),
+      When: ({ at }) => <Moment at={at} />,
       Trigger: ({ cause }) => (cause === 'operator' ? 'requested' : 'scheduled'),
       Rows: ({ is_full: isFull }) => (isFull ? 'all' : 'new'),
       Duration: (run) => formatDuration(run.duration_ms),

@@ -1,20 +1,21 @@
 import { Link } from '@tanstack/react-router'
+import { Breakable } from '../../components/text/code.tsx'
 
 /** Links to the operators' page of one thing, by its name where that is known, else by its id. */
 export const AccountLink = ({ id, name = null }: { id: string; name?: string | null }) => (
-  <Link to="/admin/accounts/$id" params={{ id }} title={id} className="wrap-anywhere">
-    {name ?? id}
+  <Link to="/admin/accounts/$id" params={{ id }} title={id}>
+    <Breakable text={name ?? id} />
   </Link>
 )
 
 export const ModelLink = ({ id }: { id: string }) => (
   <Link to="/admin/models/$" params={{ _splat: id }}>
-    {id}
+    <Breakable text={id} />
   </Link>
 )
 
 export const ProviderLink = ({ id }: { id: string }) => (
   <Link to="/admin/providers/$id" params={{ id }}>
-    {id}
+    <Breakable text={id} />
   </Link>
 )

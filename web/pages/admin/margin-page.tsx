@@ -10,7 +10,7 @@ import { ChoiceField } from '../../components/form/fields.tsx'
 import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { TokensInOut } from '../../components/table/call-table.tsx'
-import { DataTable } from '../../components/table/data-table.tsx'
+import { Counted, DataTable } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Stats } from '../../components/text/values.tsx'
 import { formatCount, formatDay, formatShare, lastDays } from '../../lib/format.ts'
@@ -126,7 +126,7 @@ function Margin({ margin }: { margin: MarginView }) {
               [GROUPS.find(({ value }) => value === by)?.name ?? by]: (row: MarginView['data'][number]) => (
                 <GroupName by={by} row={row} />
               ),
-              Calls: ({ calls }) => formatCount(calls),
+              Calls: ({ calls }) => <Counted count={calls} name="calls" />,
               'Input / output tokens': (row) => <TokensInOut of={row} />,
               Revenue: ({ revenue_usd: usd }) => <Money usd={usd} />,
               Cost: ({ cost_usd: usd }) => <Money usd={usd} />,
@@ -143,6 +143,8 @@ function Margin({ margin }: { margin: MarginView }) {
               'Margin',
               'Margin %',
             ]}
+            lead="Margin"
+            brief={['Calls', 'Input / output tokens', 'Margin %']}
           />
         )}
       </Panel>

@@ -9,7 +9,7 @@ import { useOffers } from '../../api/use-moving.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { formatMoment } from '../../lib/format.ts'
+import { Moment } from '../../components/text/values.tsx'
 import { findOffers } from '../../lib/live-stats.ts'
 import {
   modelChange,
@@ -62,6 +62,7 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
     setProposed({
       content: withModelChange(content, id, { disabled: isDisabled ? undefined : true }),
       title: isDisabled ? 'Enable this model?' : 'Disable this model?',
+      confirm: isDisabled ? 'Enable model' : 'Disable model',
       what: isDisabled ? (
         <p>
           Calls to <strong>{id}</strong> are accepted again within a second.
@@ -78,6 +79,7 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
     setProposed({
       content: withOfferChange(content, offer, { disabled: isOff ? undefined : true }),
       title: isOff ? 'Enable this offer?' : 'Disable this offer?',
+      confirm: isOff ? 'Enable offer' : 'Disable offer',
       what: (
         <p>
           <code>{`${offer.provider}/${offer.upstream_model}`}</code> receives{' '}
@@ -149,7 +151,7 @@ const RateHistory = ({ modelId }: { modelId: string }) => (
         rows={data}
         rowKey={(row) => `${row.rate_version} ${row.effective_at}`}
         columns={{
-          Since: (row) => formatMoment(row.effective_at),
+          Since: (row) => <Moment at={row.effective_at} />,
           'Input / output': (row) => `${row.prompt} / ${row.completion}`,
           'List price': (row) => `${row.list_prompt} / ${row.list_completion}`,
           'Audio / image input': (row) =>

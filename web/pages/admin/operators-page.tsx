@@ -4,8 +4,7 @@ import { operatorSessionQuery, operatorsQuery } from '../../api/operator-queries
 import { Note, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
-import { Badge, StateBadge } from '../../components/text/values.tsx'
-import { formatMoment } from '../../lib/format.ts'
+import { Badge, Moment, StateBadge } from '../../components/text/values.tsx'
 import { ROLE_WORDS } from '../../lib/operators/operator-roles.ts'
 import { OperatorButton, useIsPermitted } from './operator-button.tsx'
 import {
@@ -78,7 +77,7 @@ function OperatorTable({ operators }: TableProps) {
             <StateBadge state={operator.state} />
           ),
         'Sign-in method': (operator) => signInWays(operator) ?? 'None: create an admin key',
-        Added: ({ created_at: at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
+        Added: ({ created_at: at }) => <Moment at={at} />,
         Actions: (operator) => <OperatorActions operator={operator} />,
       }}
     />
@@ -135,8 +134,8 @@ function AdminKeyTable({ operators }: TableProps) {
         Key: ({ name, hint }) => <TwoLines second={<code>{hint}</code>}>{name || 'unnamed'}</TwoLines>,
         Operator: ({ operator }) => operator.name,
         State: ({ state }) => <StateBadge state={state} />,
-        Created: ({ created_at: at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
-        Expires: ({ expires_at: at }) => (at === null ? 'never' : formatMoment(at)),
+        Created: ({ created_at: at }) => <Moment at={at} />,
+        Expires: ({ expires_at: at }) => (at === null ? 'never' : <Moment at={at} />),
         Actions: ({ operator, ...adminKey }) =>
           adminKey.state === 'active' && (
             <OperatorButton

@@ -115,6 +115,7 @@ function ProviderSwitch(props: {
     setProposed({
       content: withProviderChange(edits?.content ?? {}, id, { disabled: isDisabled ? undefined : true }),
       title: isDisabled ? `Enable ${name}?` : `Disable ${name}?`,
+      confirm: isDisabled ? 'Enable provider' : 'Disable provider',
       what: (
         <p>
           {isDisabled

@@ -8,8 +8,8 @@ import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
-import { Badge, Stats } from '../../components/text/values.tsx'
-import { formatCount, formatMoment, formatShare } from '../../lib/format.ts'
+import { Badge, Moment, Stats } from '../../components/text/values.tsx'
+import { formatCount, formatShare } from '../../lib/format.ts'
 import { ModelLink } from './links.tsx'
 import { OperatorButton } from './operator-button.tsx'
 import { ActorName } from './operators/audit-log.tsx'
@@ -106,7 +106,7 @@ function Router({ router }: { router: RouterView }) {
                 {version} {isInstalled && <Badge tone="good">In use</Badge>}
               </>
             ),
-            When: ({ created_at: at }) => formatMoment(at),
+            When: ({ created_at: at }) => <Moment at={at} />,
             By: ({ author }) => <ActorName actor={author} />,
             Feedback: ({ feedback }) => formatCount(feedback),
             'Compared answers': ({ pairs }) => formatCount(pairs),

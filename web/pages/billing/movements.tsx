@@ -4,7 +4,7 @@ import type { LedgerRow, TopUpView } from '../../../src/core/api/billing.ts'
 import { ledgerQuery, topUpsQuery } from '../../api/queries.ts'
 import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
-import { Badge, StateBadge } from '../../components/text/values.tsx'
+import { Badge, Moment, StateBadge } from '../../components/text/values.tsx'
 import { BALANCE_ENTRY_NAMES } from '../../lib/balance-entries.ts'
 import { formatDay, formatMoment, plural, RAIL_NAMES, TOP_UP_STATES } from '../../lib/format.ts'
 
@@ -16,13 +16,14 @@ export const TopUpHistory = () => (
         caption="Top-ups, newest first"
         rows={topUps}
         columns={{
-          Date: (topUp) => formatMoment(topUp.created_at),
+          Date: (topUp) => <Moment at={topUp.created_at} />,
           Amount: (topUp) => <Money usd={topUp.amount_usd} />,
           'Payment method': ({ rail, automatic }) => `${RAIL_NAMES[rail]}${automatic ? ', automatic' : ''}`,
           Status: (topUp) => <StateOf topUp={topUp} />,
           Receipt: (topUp) => <Next topUp={topUp} />,
         }}
         numeric={['Receipt']}
+        cents={['Amount']}
       />
     )}
   </ListPanel>
@@ -44,12 +45,18 @@ const StateOf = ({ topUp }: { topUp: TopUpView }) => (
 function Next({ topUp }: { topUp: TopUpView }) {
   if (topUp.receipt) {
     return (
-      <Link to="/billing/receipts/$id" params={{ id: topUp.id }}>
+      <Link to="/billing/receipts/$id" params={{ id: topUp.id }} className="text-accent">
         Receipt<span className="sr-only"> of {formatMoment(topUp.created_at)}</span>
       </Link>
     )
   }
-  return topUp.checkout_url ? <a href={topUp.checkout_url}>Pay now</a> : '–'
+  return topUp.checkout_url ? (
+    <a href={topUp.checkout_url} className="text-accent">
+      Pay now
+    </a>
+  ) : (
+    '–'
+  )
 }
 
 export const MOVEMENT_NAMES: Record<LedgerRow['kind'], string> = {
@@ -82,7 +89,7 @@ export const Statement = () => (
           rows={rows}
           columns={{
             Description: (row) => <What row={row} />,
-            Date: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at, 'UTC')),
+            Date: (row) => (row.day ? formatDay(row.day) : <Moment at={row.at} zone="UTC" />),
             Amount: (row) => <Money usd={row.amount_usd} signed />,
           }}
           numeric={['Amount']}

@@ -3,9 +3,9 @@ import type { KeyView } from '../../../src/core/api/keys.ts'
 import { Panel } from '../../components/layout/page.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
 import { Money } from '../../components/text/money.tsx'
-import { Facts, Stats } from '../../components/text/values.tsx'
+import { Ago, Facts, Stats } from '../../components/text/values.tsx'
 import { formatMoment, plural } from '../../lib/format.ts'
-import { Ago, KeyState, SpendingLimit } from './key-table.tsx'
+import { KeyState, SpendingLimit } from './key-table.tsx'
 
 /** What a key spent, and what is left of its limit. */
 export function KeyStats({ apiKey }: { apiKey: KeyView }) {

@@ -2,10 +2,10 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { KeyView, OperatorKey } from '../../../src/core/api/keys.ts'
 import { Button } from '../../components/form/button.tsx'
-import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
+import { DataTable, InCard, TwoLines } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
-import { Badge } from '../../components/text/values.tsx'
-import { formatAgo, formatDate, formatMoment, rateLimitsText } from '../../lib/format.ts'
+import { Ago, Badge } from '../../components/text/values.tsx'
+import { formatDate, formatMoment, rateLimitsText } from '../../lib/format.ts'
 import { EditKeyDialog, RevokeKeyDialog } from './key-dialogs.tsx'
 
 /** Keys with what they spent and may spend. `mayChange`: with buttons to edit and to revoke them. */
@@ -32,11 +32,17 @@ export const KeyTable = ({ keys, mayChange = false }: { keys: readonly KeyView[]
             )
           }
         >
+          <InCard>{'limit '}</InCard>
           <SpendingLimit apiKey={key} />
         </TwoLines>
       ),
       'Rate limits': (key) => rateLimitsText(key.requests_per_minute, key.concurrent_calls),
-      'Last used': ({ last_used_at: at }) => (at === null ? 'never' : <Ago at={at} />),
+      'Last used': ({ last_used_at: at }) => (
+        <span>
+          <InCard>{'used '}</InCard>
+          {at === null ? 'never' : <Ago at={at} />}
+        </span>
+      ),
       Created: (key) => <span className="whitespace-nowrap">{formatDate(key.created_at)}</span>,
       Actions:
         mayChange &&
@@ -60,6 +66,7 @@ export const KeyTable = ({ keys, mayChange = false }: { keys: readonly KeyView[]
         )),
     }}
     numeric={['Spent']}
+    brief={['Limit', 'Last used']}
   />
 )
 
@@ -67,12 +74,6 @@ const KeyLink = ({ apiKey: { id, name, hint } }: { apiKey: KeyView }) => (
   <Link to="/keys/$id" params={{ id }}>
     {name || hint}
   </Link>
-)
-
-export const Ago = ({ at }: { at: string }) => (
-  <time dateTime={at} title={formatMoment(at)} className="whitespace-nowrap">
-    {formatAgo(at, new Date())}
-  </time>
 )
 
 const PERIODS: Record<KeyView['limit_reset'], string> = {

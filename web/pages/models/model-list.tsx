@@ -1,15 +1,17 @@
 import { Link } from '@tanstack/react-router'
-import { type ReactNode, useState } from 'react'
+import { useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
+import { DataTable, InCard } from '../../components/table/data-table.tsx'
+import { Code } from '../../components/text/code.tsx'
 import { Badge } from '../../components/text/values.tsx'
-import { formatDate, formatTokens, rateNumber } from '../../lib/format.ts'
+import { formatCount, formatDate, formatTokens, rateNumber } from '../../lib/format.ts'
 import { type CatalogModel, hasWindow } from '../../lib/models/model-catalog.ts'
 import { COMPARED_MAX } from '../../lib/models/model-filters.ts'
-import { unitPrice, unitPriceTitle } from '../../lib/models/unit-prices.ts'
+import { unitPer, unitPrice } from '../../lib/models/unit-prices.ts'
 
 const PAGE = 50
 
-/** Models by the page; on a phone each is a card. */
+/** Models by the page; a row leads to the model, its checkbox chooses it for a comparison. */
 export function ModelList(props: {
   models: CatalogModel[]
   /** Ids of the models chosen for a comparison. */
@@ -23,24 +25,42 @@ export function ModelList(props: {
   const showsZdr = models.filter(({ zdr }) => zdr).length * 2 < models.length
   return (
     <div>
-      <ul className="panel overflow-hidden">
-        {models.slice(0, shown).map((model) => (
-          <ModelRow key={model.id} model={showsZdr ? model : { ...model, zdr: false }}>
-            <label className="relative z-1 inline-flex items-center gap-2 py-0.5 text-sm text-muted">
-              <input
-                type="checkbox"
-                className="size-4 accent-accent-fill"
-                checked={compared.includes(model.id)}
-                disabled={compared.length >= COMPARED_MAX && !compared.includes(model.id)}
-                onChange={({ target: { checked } }) =>
-                  onCompare(checked ? [...compared, model.id] : compared.filter((id) => id !== model.id))
-                }
-              />
-              Compare<span className="sr-only"> {model.name}</span>
-            </label>
-          </ModelRow>
-        ))}
-      </ul>
+      <div className="panel overflow-hidden">
+        <DataTable
+          caption="Models"
+          rows={models.slice(0, shown)}
+          selection={{
+            isChosen: ({ id }) => compared.includes(id),
+            mayChoose: ({ id }) => compared.length < COMPARED_MAX || compared.includes(id),
+            choose: ([model], chosen) => {
+              const others = compared.filter((id) => id !== model?.id)
+              onCompare(chosen && model ? [...others, model.id] : others)
+            },
+            nameOf: ({ name }) => `Compare ${name}`,
+            hasAll: false,
+          }}
+          columns={{
+            Model: (model) => <Name model={showsZdr ? model : { ...model, zdr: false }} />,
+            Input: (model) =>
+              (model.unit === undefined || rateNumber(model.prompt) > 0) && (
+                <Price rate={model.prompt} list={model.list_prompt} name="in" />
+              ),
+            Output: (model) => <OutputPrice model={model} />,
+            Context: (model) =>
+              hasWindow(model) && (
+                <span>
+                  {formatTokens(model.context_length)}
+                  <InCard> context</InCard>
+                </span>
+              ),
+            'Tokens/s': ({ tokens_per_second: rate }) =>
+              rate === null ? '–' : formatCount(Math.round(rate)),
+          }}
+          numeric={['Input', 'Output', 'Context', 'Tokens/s']}
+          lead={null}
+          brief={['Input', 'Output', 'Context']}
+        />
+      </div>
       {left > 0 && (
         <div className="flex justify-center pt-4">
           <Button onClick={() => setShown(shown + PAGE)}>Show {Math.min(PAGE, left)} more</Button>
@@ -50,60 +70,53 @@ export function ModelList(props: {
   )
 }
 
-const ModelRow = ({ model, children }: { model: CatalogModel; children: ReactNode }) => (
-  <li className="model-row">
-    <div className="stack-tight max-sm:col-span-full">
-      <Link to="/models/$" params={{ _splat: model.id }} className="wrap-anywhere">
+const Name = ({ model }: { model: CatalogModel }) => (
+  <span className="stack-tight">
+    <span className="row gap-x-2 gap-y-0.5">
+      <Link to="/models/$" params={{ _splat: model.id }}>
         {model.name}
       </Link>
-      <span className="text-xs wrap-anywhere text-muted">
-        {model.maker} · <code>{model.id}</code>
-      </span>
       <ModelTags model={model} />
-      {children}
-    </div>
-    {model.unit !== undefined && rateNumber(model.prompt) === 0 ? (
-      <span className="max-sm:hidden" />
-    ) : (
-      <Price label="Input" rate={model.prompt} list={model.list_prompt} />
-    )}
-    {model.unit === undefined || model.units === undefined ? (
-      <Price label="Output" rate={model.completion} list={model.list_completion} />
-    ) : (
-      <Price
-        label={unitPriceTitle(model.unit)}
-        rate={unitPrice(model.unit, model.units)}
-        list={unitPrice(model.unit, model.list_units ?? model.units)}
-      />
-    )}
-    <div className="grid tabular-nums max-sm:pt-1 sm:text-right">
-      {hasWindow(model) && (
-        <>
-          <span className="text-xs text-muted">Context</span>
-          <span>{formatTokens(model.context_length)}</span>
-        </>
-      )}
-      {model.tokens_per_second !== null && (
-        <span className="text-xs text-muted">
-          <span className="sr-only">Throughput </span>
-          {Math.round(model.tokens_per_second)} tokens/s
-        </span>
-      )}
-    </div>
-  </li>
+    </span>
+    <span className="text-xs text-muted">
+      {model.maker} · <Code>{model.id}</Code>
+    </span>
+  </span>
 )
 
-const Price = ({ label, rate, list }: { label: string; rate: string; list: string }) => (
-  <div className="grid tabular-nums max-sm:pt-1 sm:text-right">
-    <span className="text-xs text-muted">{label}</span>
-    <span>${rate}</span>
-    {list !== rate && (
-      <s className="text-xs text-muted">
-        <span className="sr-only">list price </span>${list}
-      </s>
-    )}
-  </div>
-)
+/** The price of output, or what is charged instead. */
+function OutputPrice({ model }: { model: CatalogModel }) {
+  const { unit, units, list_units: list = units } = model
+  if (unit === undefined || units === undefined || list === undefined)
+    return <Price rate={model.completion} list={model.list_completion} name="out" />
+  return (
+    <Price rate={unitPrice(unit, units)} list={unitPrice(unit, list)} name={`/ ${unitPer(unit)}`} isOther />
+  )
+}
+
+/**
+ * A price, and in small the list price that it is below. `name`: what it is of, in place of the header; `isOther`: not of
+ * a million tokens, as the header says, so that it is always there.
+ */
+const Price = (props: { rate: string; list: string; name: string; isOther?: boolean }) => {
+  const { rate, list, name, isOther = false } = props
+  return (
+    <span className="stack-tight">
+      <span>
+        ${rate}
+        <InCard>{` ${name}`}</InCard>
+      </span>
+      <span className="text-xs text-muted">
+        {list !== rate && (
+          <s>
+            <span className="sr-only">list price </span>${list}
+          </s>
+        )}
+        {isOther && ` ${name}`}
+      </span>
+    </span>
+  )
+}
 
 /** Tags of a model: status, kind, privacy and input modalities. Text input is omitted, since every model has it. */
 export function ModelTags({ model }: { model: CatalogModel }) {
@@ -117,7 +130,7 @@ export function ModelTags({ model }: { model: CatalogModel }) {
       {deprecatedAt && <Badge tone="warn">Deprecated · shuts down {formatDate(deprecatedAt)}</Badge>}
       {model.kind && <Badge tone="accent">{model.kind}</Badge>}
       {model.zdr && (
-        <Badge tone="good">
+        <Badge>
           <abbr title="zero data retention">ZDR</abbr>
         </Badge>
       )}

@@ -5,7 +5,7 @@ import { QueryView } from '../../components/feedback/messages.tsx'
 import { ActionButton } from '../../components/form/action-button.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
-import { formatMoment } from '../../lib/format.ts'
+import { Moment } from '../../components/text/values.tsx'
 
 const PATH = '/console/api/sessions'
 
@@ -42,8 +42,8 @@ export function SessionsPanel() {
                   {device || 'Unknown device'}
                 </TwoLines>
               ),
-              'Signed in': ({ created_at: at }) => formatMoment(at),
-              'Last used': ({ last_used_at: at }) => formatMoment(at),
+              'Signed in': ({ created_at: at }) => <Moment at={at} />,
+              'Last used': ({ last_used_at: at }) => <Moment at={at} />,
               Actions: ({ id, device, current }) =>
                 !current && (
                   <ActionButton

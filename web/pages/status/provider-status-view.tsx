@@ -3,7 +3,7 @@ import type { ProviderStatus, ProviderStatusList } from '../../../src/core/api/p
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
-import { Badge } from '../../components/text/values.tsx'
+import { Badge, Moment } from '../../components/text/values.tsx'
 import { formatDuration, formatMoment, formatShare, plural } from '../../lib/format.ts'
 
 type PeriodName = keyof ProviderStatusList['periods']
@@ -76,7 +76,7 @@ export function ProviderStatusView({ status }: { status: ProviderStatusList }) {
           columns={{
             Provider: ({ provider }) => provider,
             Extent: ({ extent }) => (extent === 'full' ? 'All models' : 'Some models'),
-            Started: ({ started_at: started }) => formatMoment(started),
+            Started: ({ started_at: started }) => <Moment at={started} />,
             Ended: ({ ended_at: ended }) =>
               ended === null ? <Badge tone="bad">ongoing</Badge> : formatMoment(ended),
           }}

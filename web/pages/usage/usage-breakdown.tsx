@@ -1,8 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import type { UsageSeriesView } from '../../../src/core/api/usage.ts'
-import { DataTable } from '../../components/table/data-table.tsx'
+import { Counted, DataTable } from '../../components/table/data-table.tsx'
+import { Breakable } from '../../components/text/code.tsx'
 import { Money } from '../../components/text/money.tsx'
-import { formatCount, formatDuration } from '../../lib/format.ts'
+import { formatDuration } from '../../lib/format.ts'
 import { type Measure, measured } from '../../lib/usage-view.ts'
 
 /** What usage is grouped by, within a sentence. */
@@ -39,18 +40,24 @@ export function UsageBreakdown(props: { view: UsageSeriesView; measure: Measure;
             })}
             hash="requests"
           >
-            {name(row)}
+            <Breakable text={name(row)} />
           </Link>
         ),
-        Requests: (row: (typeof rows)[number]) => formatCount(row.calls),
-        Failed: (row: (typeof rows)[number]) => formatCount(row.failed_calls),
-        'Input tokens': (row: (typeof rows)[number]) => formatCount(row.prompt_tokens),
-        'Output tokens': (row: (typeof rows)[number]) => formatCount(row.completion_tokens),
+        Requests: (row: (typeof rows)[number]) => <Counted count={row.calls} name="requests" />,
+        Failed: (row: (typeof rows)[number]) =>
+          row.failed_calls === 0 ? (
+            <span className="in-table">0</span>
+          ) : (
+            <Counted count={row.failed_calls} name="failed" />
+          ),
+        'Input tokens': (row: (typeof rows)[number]) => <Counted count={row.prompt_tokens} name="in" />,
+        'Output tokens': (row: (typeof rows)[number]) => <Counted count={row.completion_tokens} name="out" />,
         TTFT: (row: (typeof rows)[number]) => formatDuration(row.first_token_ms),
         Duration: (row: (typeof rows)[number]) => formatDuration(row.duration_ms),
         Cost: (row: (typeof rows)[number]) => <Money usd={row.cost_usd} />,
       }}
       numeric={['Requests', 'Failed', 'Input tokens', 'Output tokens', 'TTFT', 'Duration', 'Cost']}
+      brief={['Requests', 'Failed', 'Input tokens', 'Output tokens']}
     />
   )
 }

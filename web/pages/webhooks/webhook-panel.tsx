@@ -8,7 +8,8 @@ import { Note, QueryView } from '../../components/feedback/messages.tsx'
 import { ActionButton } from '../../components/form/action-button.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Badge, StateBadge } from '../../components/text/values.tsx'
+import { Code } from '../../components/text/code.tsx'
+import { Badge, Moment, StateBadge } from '../../components/text/values.tsx'
 import { deliveryOutcome } from '../../lib/delivery-problem.ts'
 import { formatDuration, formatMoment, plural } from '../../lib/format.ts'
 
@@ -42,7 +43,7 @@ export function WebhookPanel({ webhook }: { webhook: WebhookView }) {
     <section className="panel" aria-label={`Endpoint ${url}`}>
       <div className="spread px-inset pt-4">
         <h2 className="inline-flex max-w-full items-center gap-1">
-          <code className="wrap-anywhere">{url}</code>
+          <Code>{url}</Code>
         </h2>
         <span className="row gap-2">
           <ActionButton
@@ -141,8 +142,8 @@ const DeliveryTable = ({ webhookId }: { webhookId: string }) => (
         rows={data}
         empty="No deliveries yet. “Send test event” sends one now."
         columns={{
-          Event: ({ type }) => <code>{type}</code>,
-          When: (delivery) => formatMoment(delivery.created_at),
+          Event: ({ type }) => <Code>{type}</Code>,
+          When: (delivery) => <Moment at={delivery.created_at} />,
           State: ({ state }) => <StateBadge state={state} />,
           Attempts: (delivery) => <Attempts delivery={delivery} />,
           Actions: ({ id, state, event_id: event }) =>

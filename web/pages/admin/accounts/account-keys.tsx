@@ -10,26 +10,32 @@ import { FormDialog, SecretDialog } from '../../../components/feedback/dialogs.t
 import { EmptyState } from '../../../components/feedback/messages.tsx'
 import { Panel } from '../../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
+import { useSelection } from '../../../components/table/selection.tsx'
+import { Code } from '../../../components/text/code.tsx'
 import { formatDate, formatMoment, plural, rateLimitsText } from '../../../lib/format.ts'
 import { RevokeKeyDialog } from '../../keys/key-dialogs.tsx'
 import { changedSettings, KeyInputs, type KeyValues, keyFields, NEW_KEY } from '../../keys/key-fields.tsx'
 import { KeyName, SpendingLimit } from '../../keys/key-table.tsx'
 import { OperatorButton } from '../operator-button.tsx'
-import { BulkDialog, SelectBox, useSelection } from './bulk-actions.tsx'
+import { BulkDialog } from './bulk-actions.tsx'
 
 const STALE = ['/admin/api/accounts/']
 
 /** The keys of an account by their first and last characters; secrets are not stored. */
 export function AccountKeys(props: { accountId: string; keys: readonly OperatorKey[]; hasHolder: boolean }) {
   const { accountId, keys, hasHolder } = props
-  const selection = useSelection(keys.filter(({ state }) => state === 'active'))
-  const count = plural(selection.chosen.length, 'key')
+  const { selection, chosen, clear } = useSelection(
+    keys,
+    ({ name }) => `the key ${name}`,
+    ({ state }) => state === 'active',
+  )
+  const count = plural(chosen.length, 'key')
   return (
     <Panel
       title="Keys"
       actions={
         <span className="row gap-2">
-          {selection.chosen.length > 0 && (
+          {chosen.length > 0 && (
             <OperatorButton
               needs="accounts.suspend"
               size="small"
@@ -39,12 +45,12 @@ export function AccountKeys(props: { accountId: string; keys: readonly OperatorK
                   title={`Revoke ${count}?`}
                   submit="Revoke keys"
                   what="Requests with these keys will fail immediately. This can't be undone."
-                  items={selection.chosen}
+                  items={chosen}
                   asksReason={false}
                   send={({ id }) => requestJson('POST', path`/admin/api/keys/${id}/revoke`)}
                   stale={STALE}
                   done={`${count} revoked.`}
-                  onDone={selection.clear}
+                  onDone={clear}
                   onClose={close}
                 />
               )}
@@ -74,16 +80,8 @@ export function AccountKeys(props: { accountId: string; keys: readonly OperatorK
         <DataTable
           caption="Keys of the account"
           rows={keys}
-          title="Key"
+          selection={selection}
           columns={{
-            Select: (key) =>
-              key.state === 'active' && (
-                <SelectBox
-                  about={`the key ${key.name}`}
-                  checked={selection.has(key.id)}
-                  onChange={() => selection.toggle(key.id)}
-                />
-              ),
             Key: (key) => (
               <KeyName apiKey={key}>
                 {key.state === 'active' && key.paused_at !== null && (
@@ -95,12 +93,12 @@ export function AccountKeys(props: { accountId: string; keys: readonly OperatorK
                 {key.state === 'active' && key.expires_at !== null && (
                   <span className="text-sm text-muted">expires {formatMoment(key.expires_at)}</span>
                 )}
-                <code className="text-sm text-muted wrap-anywhere">{key.id}</code>
+                <Code className="text-sm text-muted">{key.id}</Code>
               </KeyName>
             ),
             Limit: (key) => <SpendingLimit apiKey={key} />,
             'Rate limits': (key) => <RateLimits apiKey={key} />,
-            Created: (key) => formatDate(key.created_at),
+            Created: (key) => <span className="whitespace-nowrap">{formatDate(key.created_at)}</span>,
             Actions: (key) => key.state === 'active' && <KeyActions apiKey={key} />,
           }}
         />

@@ -7,9 +7,11 @@ import { accountLedgerQuery, accountLedgerTotalsQuery, ledgerCsvPath } from '../
 import { Note, QueryView } from '../../../components/feedback/messages.tsx'
 import { SelectField } from '../../../components/form/fields.tsx'
 import { DataTable, ListPanel } from '../../../components/table/data-table.tsx'
+import { Code } from '../../../components/text/code.tsx'
 import { Money } from '../../../components/text/money.tsx'
+import { Moment } from '../../../components/text/values.tsx'
 import { BALANCE_ENTRY_NAMES } from '../../../lib/balance-entries.ts'
-import { formatCount, formatDay, formatMoment, plural } from '../../../lib/format.ts'
+import { formatCount, formatDay, plural } from '../../../lib/format.ts'
 import { ActorName } from '../operators/audit-log.tsx'
 
 export const LEDGER_KIND_NAMES: Record<AccountLedgerRow['kind'], string> = {
@@ -60,12 +62,18 @@ export function AccountLedger({ accountId }: { accountId: string }) {
           rows={rows}
           columns={{
             Transaction: (row) => <What row={row} />,
-            Date: (row) => (row.day ? `${formatDay(row.day)} (UTC)` : formatMoment(row.at)),
+            Date: (row) =>
+              row.day ? (
+                <span className="whitespace-nowrap">{formatDay(row.day)} (UTC)</span>
+              ) : (
+                <Moment at={row.at} />
+              ),
             Reference: (row) => <Reference row={row} />,
             Amount: (row) => <Money usd={row.amount_usd} signed />,
             'Balance after': kind === '' && ((row) => row.balance_usd && <Money usd={row.balance_usd} />),
           }}
           numeric={['Amount', 'Balance after']}
+          lead="Amount"
         />
       )}
     </ListPanel>
@@ -95,12 +103,12 @@ function Reference({ row: { call_id: call, top_up_id: topUp, day, id, kind } }: 
   if (call !== null)
     return (
       <Link to="/admin/calls/$id" params={{ id: call }}>
-        <code className="text-sm wrap-anywhere">{call}</code>
+        <Code className="text-sm">{call}</Code>
       </Link>
     )
   // Free credit is granted once, so its reference is the account itself.
   if (day !== null || kind === 'free_credit') return '–'
-  return <code className="text-sm wrap-anywhere">{topUp ?? id.slice(0, -kind.length - 1)}</code>
+  return <Code className="text-sm">{topUp ?? id.slice(0, -kind.length - 1)}</Code>
 }
 
 /** The sum of the ledger by kind, and that it is the balance. */

@@ -12,8 +12,9 @@ import { CheckField } from '../../../components/form/fields.tsx'
 import { Panel } from '../../../components/layout/page.tsx'
 import { DataTable } from '../../../components/table/data-table.tsx'
 import { InvoiceTable } from '../../../components/table/invoice-table.tsx'
+import { Code } from '../../../components/text/code.tsx'
 import { Money } from '../../../components/text/money.tsx'
-import { Facts, StateBadge } from '../../../components/text/values.tsx'
+import { Facts, Moment, StateBadge } from '../../../components/text/values.tsx'
 import { cardName } from '../../../lib/card-name.ts'
 import { isWholeCents } from '../../../lib/checks.ts'
 import { formatAmount, formatMoment, RAIL_NAMES, TOP_UP_STATES } from '../../../lib/format.ts'
@@ -31,13 +32,13 @@ export function AccountTopUps({ account }: { account: OperatorAccountDetail }) {
         rows={topUps}
         empty="No top-ups yet."
         columns={{
-          Payment: ({ id }) => <code className="wrap-anywhere">{id}</code>,
+          Payment: ({ id }) => <Code>{id}</Code>,
           'Payment method': ({ rail }) => RAILS[rail],
           State: ({ state }) => <StateBadge state={state} name={TOP_UP_STATES[state]} />,
           Requested: ({ amount_usd: usd }) => <Money usd={usd} />,
           Settled: ({ settled_usd: usd }) => <Money usd={usd} />,
           Returned: ({ returned_usd: usd }) => <Money usd={usd} />,
-          Created: (topUp) => formatMoment(topUp.created_at),
+          Created: (topUp) => <Moment at={topUp.created_at} />,
           Actions: (topUp) =>
             centsLeft(topUp) > 0 && (
               <OperatorButton
@@ -50,7 +51,8 @@ export function AccountTopUps({ account }: { account: OperatorAccountDetail }) {
               </OperatorButton>
             ),
         }}
-        numeric={['Requested', 'Settled', 'Returned']}
+        cents={['Requested', 'Settled', 'Returned']}
+        lead="Settled"
       />
       {suspensions.length > 0 && (
         <DataTable
@@ -58,11 +60,11 @@ export function AccountTopUps({ account }: { account: OperatorAccountDetail }) {
           rows={suspensions}
           columns={{
             'Suspended for': ({ reason }) => reason,
-            When: ({ at }) => formatMoment(at),
-            Payment: (row) => <code className="wrap-anywhere">{row.payment_id}</code>,
+            When: ({ at }) => <Moment at={at} />,
+            Payment: (row) => <Code>{row.payment_id}</Code>,
             'Short by': ({ shortfall_usd: usd }) => <Money usd={usd} />,
           }}
-          numeric={['Short by']}
+          cents={['Short by']}
         />
       )}
     </>

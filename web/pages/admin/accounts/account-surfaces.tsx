@@ -6,6 +6,7 @@ import { path, requestJson } from '../../../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../../../components/feedback/dialogs.tsx'
 import { QueryView } from '../../../components/feedback/messages.tsx'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
+import { Code } from '../../../components/text/code.tsx'
 import { CodeSpans } from '../../../components/text/code-spans.tsx'
 import { formatMoment } from '../../../lib/format.ts'
 import { OperatorButton } from '../operator-button.tsx'
@@ -24,7 +25,7 @@ export const AccountSurfaces = ({ account }: { account: Account }) => (
         columns={{
           Endpoint: ({ method, path: address, behaviour }) => (
             <TwoLines second={<CodeSpans text={behaviour} />}>
-              <code className="wrap-anywhere">{`${method} ${address}`}</code>
+              <Code>{`${method} ${address}`}</Code>
             </TwoLines>
           ),
           'Open to': ({ grants }) => <Grants account={account} grants={grants} />,

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { OperatorAccount, OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
 import { DataTable } from '../../../components/table/data-table.tsx'
+import { Breakable } from '../../../components/text/code.tsx'
 import { Money } from '../../../components/text/money.tsx'
 import { StateBadge, Stats } from '../../../components/text/values.tsx'
 import { formatCount, formatDay, formatMoment, plural, rateLimitsText } from '../../../lib/format.ts'
@@ -45,8 +46,8 @@ export const AccountMemberships = ({ account }: { account: OperatorAccountDetail
     rowKey={({ account_id: id }) => id}
     columns={{
       Account: ({ account_id: id, name }) => (
-        <Link to="/admin/accounts/$id" params={{ id }} className="wrap-anywhere">
-          {name}
+        <Link to="/admin/accounts/$id" params={{ id }}>
+          <Breakable text={name} />
         </Link>
       ),
       Role: ({ role }) => role,

@@ -1,31 +1,8 @@
-import { useRef, useState } from 'react'
+import { useRef } from 'react'
 import { messageOf } from '../../../api/request.ts'
 import { FormDialog } from '../../../components/feedback/dialogs.tsx'
 import { AUDIT_REASON } from '../../../components/form/field-specs.ts'
 import { plural } from '../../../lib/format.ts'
-
-/** What is chosen of a list, by id. */
-export function useSelection<Item extends { id: string }>(items: readonly Item[]) {
-  const [ids, setIds] = useState<ReadonlySet<string>>(new Set())
-  return {
-    chosen: items.filter(({ id }) => ids.has(id)),
-    has: (id: string) => ids.has(id),
-    toggle: (id: string) =>
-      setIds((before) => new Set(before.has(id) ? [...before].filter((one) => one !== id) : [...before, id])),
-    clear: () => setIds(new Set()),
-  }
-}
-
-/** Chooses a row of a table for an action on several. */
-export const SelectBox = (props: { about: string; checked: boolean; onChange: () => void }) => (
-  <input
-    type="checkbox"
-    className="size-4.5 accent-accent-fill"
-    aria-label={`Select ${props.about}`}
-    checked={props.checked}
-    onChange={props.onChange}
-  />
-)
 
 /** Does the same to several things, one after another; those that fail are named, and tried again with the next click. */
 export function BulkDialog<Item extends { id: string; name: string }>(props: {

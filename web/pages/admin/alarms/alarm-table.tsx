@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { AlarmView } from '../../../../src/core/api/operations.ts'
 import { path, requestJson } from '../../../api/request.ts'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
+import { Code } from '../../../components/text/code.tsx'
 import { StateBadge } from '../../../components/text/values.tsx'
 import { formatCount, formatMoment } from '../../../lib/format.ts'
 import { AccountLink } from '../links.tsx'
@@ -17,6 +18,9 @@ export const AlarmTable = ({ alarms }: { alarms: readonly AlarmView[] }) => (
     columns={{
       Severity: ({ severity }) => <StateBadge state={severity} />,
       Alarm: (alarm) => <Summary alarm={alarm} />,
+      Account:
+        alarms.some(({ account_id: id }) => id !== null) &&
+        (({ account_id: id, account_name: name }) => id !== null && <AccountLink id={id} name={name} />),
       Count: ({ count }) => formatCount(count),
       'Last / first': (alarm) => (
         <TwoLines nowrap second={formatMoment(alarm.first_at)}>
@@ -24,21 +28,27 @@ export const AlarmTable = ({ alarms }: { alarms: readonly AlarmView[] }) => (
         </TwoLines>
       ),
       State: (alarm) => <State alarm={alarm} />,
-      Actions: (alarm) =>
-        alarm.acknowledged_at === null && (
-          <OperatorButton
-            needs="operations.write"
-            size="small"
-            about={alarm.kind}
-            action={{
-              send: () => requestJson('POST', path`/admin/api/alarms/${alarm.id}/acknowledge`),
-              stale: ['/admin/api/alarms'],
-              done: 'Alarm acknowledged.',
-            }}
-          >
-            Acknowledge
-          </OperatorButton>
-        ),
+      Actions: (alarm) => (
+        <span className="table-actions flex justify-end gap-1">
+          <Link to="/admin/runbook" hash={alarm.kind} className="button button-small button-quiet">
+            Runbook<span className="sr-only"> entry of {alarm.kind}</span>
+          </Link>
+          {alarm.acknowledged_at === null && (
+            <OperatorButton
+              needs="operations.write"
+              size="small"
+              about={alarm.kind}
+              action={{
+                send: () => requestJson('POST', path`/admin/api/alarms/${alarm.id}/acknowledge`),
+                stale: ['/admin/api/alarms'],
+                done: 'Alarm acknowledged.',
+              }}
+            >
+              Acknowledge
+            </OperatorButton>
+          )}
+        </span>
+      ),
     }}
     numeric={['Count']}
     long={['Alarm']}
@@ -50,17 +60,8 @@ function Summary({ alarm }: { alarm: AlarmView }) {
   const fields = Object.entries(alarm.fields).filter(([, value]) => value !== null)
   return (
     <span className="stack-tight">
-      <span className="wrap-anywhere">{alarm.summary}</span>
-      <span className="row gap-3 text-sm">
-        <code>{alarm.kind}</code>
-        {alarm.account_id !== null && <AccountLink id={alarm.account_id} name={alarm.account_name} />}
-        <Link to={alarm.page}>
-          Open<span className="sr-only"> what this alarm is about: {alarm.subject}</span>
-        </Link>
-        <Link to="/admin/runbook" hash={alarm.kind}>
-          Runbook<span className="sr-only"> entry of {alarm.kind}</span>
-        </Link>
-      </span>
+      <Link to={alarm.page}>{alarm.summary}</Link>
+      <Code className="text-sm text-muted">{alarm.kind}</Code>
       {fields.length > 0 && (
         <details className="disclosure text-sm">
           <summary>Details</summary>

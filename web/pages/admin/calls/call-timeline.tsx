@@ -1,8 +1,9 @@
 import type { SettledTimeline, TimelineEvent } from '../../../../src/core/api/calls.ts'
 import { ChartKey } from '../../../components/chart/chart-figure.tsx'
 import { DataTable } from '../../../components/table/data-table.tsx'
+import { Moment } from '../../../components/text/values.tsx'
 import { type TimelineSpan, timelineMarks, timelineOf } from '../../../lib/calls/call-timeline.ts'
-import { formatCount, formatDuration, formatMoment } from '../../../lib/format.ts'
+import { formatCount, formatDuration } from '../../../lib/format.ts'
 
 const COLOURS: Record<TimelineSpan['kind'], string> = {
   queue: 'bg-line-strong',
@@ -86,7 +87,7 @@ export const EventTable = ({ events }: { events: readonly TimelineEvent[] }) => 
     columns={{
       Elapsed: ({ after_ms: ms }) => `${formatCount(ms)} ms`,
       Event: ({ event }) => <span className="wrap-anywhere">{event}</span>,
-      Time: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
+      Time: ({ at }) => <Moment at={at} />,
     }}
     title="Event"
     numeric={['Elapsed']}

@@ -18,6 +18,8 @@ import { type DiffLine, documentDiff } from '../../../lib/operators/document-dif
 export interface ProposedEdits {
   content: CatalogContent
   title: string
+  /** The text of the button that applies them. */
+  confirm: string
   /** What will change for calls, in words. */
   what: ReactNode
 }
@@ -37,7 +39,8 @@ export function ApplyEditsDialog(props: {
     <ConfirmDialog
       title={proposed.title}
       wide
-      confirm="Apply"
+      confirm={proposed.confirm}
+      kind={check.data?.effects.some(isHarmful) ? 'danger' : 'primary'}
       isReady={check.data?.valid ?? false}
       send={() => requestJson<CatalogEditsApplied>('POST', '/admin/api/catalog/edits', body)}
       stale={['/admin/api', '/pricing.json']}
@@ -88,6 +91,9 @@ export function DiffView({ before, after, of }: { before: string; after: string;
 }
 
 type Effect = CatalogCheckView['effects'][number]
+
+/** Takes a model offline, loses money, or gives something away; the gateway names these first. */
+export const isHarmful = ({ kind }: Effect): boolean => kind !== 'change'
 
 /** What the gateway says a document would do. */
 export const checkQuery = (content: CatalogContent) =>

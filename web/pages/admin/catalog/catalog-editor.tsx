@@ -45,6 +45,7 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
     setProposed({
       content,
       title: 'Apply these overrides?',
+      confirm: 'Apply overrides',
       what: (
         <p>
           They apply to new calls within a second, in every process. Calls received before keep their prices.

@@ -51,6 +51,7 @@ export function NewModelDialog(props: {
         onPropose({
           content: withModel(content, model),
           title: 'Add this model?',
+          confirm: 'Add model',
           what: (
             <p>
               <strong>{model.id}</strong> is added to the catalog, with one offer at {values.provider}. Its

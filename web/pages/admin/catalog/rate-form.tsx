@@ -43,6 +43,7 @@ export function RateForm(props: {
       onPropose({
         content: withModelChange(content, id, { rate: set }),
         title: 'Change the price?',
+        confirm: 'Change price',
         what: (
           <p>
             New calls to <strong>{id}</strong> cost {rateText({ ...rate, ...set }, unit)}, instead of{' '}
@@ -56,6 +57,7 @@ export function RateForm(props: {
     onPropose({
       content: withModelChange(content, id, { rate: undefined }),
       title: 'Reset to list price?',
+      confirm: 'Reset price',
       what: (
         <p>
           New calls to <strong>{id}</strong> cost the developer’s list price minus the discount.

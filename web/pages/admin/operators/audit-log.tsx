@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import type { OperatorActionView } from '../../../../src/core/api/operations.ts'
 import { operatorsQuery } from '../../../api/operator-queries.ts'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
-import { Badge } from '../../../components/text/values.tsx'
-import { formatMoment } from '../../../lib/format.ts'
+import { Breakable, Code } from '../../../components/text/code.tsx'
+import { Badge, Moment } from '../../../components/text/values.tsx'
 import { actionText, actorText, detailLines } from '../../../lib/operators/operator-actions.ts'
 import { AccountLink } from '../links.tsx'
 
@@ -18,7 +18,7 @@ export const ActionTable = ({ actions }: { actions: readonly OperatorActionView[
           {actionText(action)} {outcome === 'failed' && <Badge tone="bad">failed</Badge>}
         </>
       ),
-      When: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
+      When: ({ at }) => <Moment at={at} />,
       Target: (action) => <Target action={action} />,
       Details: ({ details }) => <Details details={details} />,
       By: (action) => <By action={action} />,
@@ -28,7 +28,7 @@ export const ActionTable = ({ actions }: { actions: readonly OperatorActionView[
 )
 
 function Target({ action: { target, target_name: name } }: { action: OperatorActionView }) {
-  const id = <code className="wrap-anywhere">{target}</code>
+  const id = <Code>{target}</Code>
   if (target.startsWith('acct_'))
     return (
       <TwoLines second={name !== null && id}>
@@ -64,7 +64,7 @@ function By({ action }: { action: OperatorActionView }) {
   const { who, by } = actorText(action)
   return (
     <TwoLines second={by && <span className="whitespace-nowrap">{by}</span>}>
-      <span className="wrap-anywhere">{who}</span>
+      <Breakable text={who} />
     </TwoLines>
   )
 }
@@ -74,12 +74,12 @@ export function ActorName({ actor }: { actor: string }) {
   const { data } = useQuery({ ...operatorsQuery, refetchInterval: false })
   const operator = data?.data.find(({ id, keys }) => id === actor || keys.some((key) => key.id === actor))
   const { who, by } = actorText({ actor, actor_name: operator?.name ?? null, actor_key: null })
-  if (operator) return <span className="wrap-anywhere">{who}</span>
+  if (operator) return <Breakable text={who} />
   return by === '' ? (
-    <code className="text-sm wrap-anywhere">{who}</code>
+    <Code className="text-sm">{who}</Code>
   ) : (
-    <span className="wrap-anywhere">
-      {who} ({by})
-    </span>
+    <>
+      <Breakable text={who} /> ({by})
+    </>
   )
 }

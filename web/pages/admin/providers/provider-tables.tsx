@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import type { EnabledView, OfferView, PriceView, ProviderView } from '../../../../src/core/api/offers.ts'
 import { path, requestJson } from '../../../api/request.ts'
 import { ConfirmDialog } from '../../../components/feedback/dialogs.tsx'
-import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
+import { DataTable, InCard, TwoLines } from '../../../components/table/data-table.tsx'
 import { StateBadge } from '../../../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment } from '../../../lib/format.ts'
 import { unitPriceText } from '../../../lib/models/unit-prices.ts'
@@ -28,6 +28,7 @@ export const ProviderTable = ({ providers }: { providers: readonly ProviderView[
       'Active offers': ({ shared_offers: shared, offers }) => (
         <span className="whitespace-nowrap">
           {formatCount(shared)} / {formatCount(offers)}
+          <InCard> active</InCard>
         </span>
       ),
       'Success rate (1 min)': ({ last_minute: counts }) => <SuccessShare counts={counts} />,
@@ -37,6 +38,7 @@ export const ProviderTable = ({ providers }: { providers: readonly ProviderView[
         breaker.breaker === 'closed' ? '' : <EnableButton subject={id} about={name} />,
     }}
     numeric={['Active offers', 'Success rate (1 min)', 'Success rate (10 min)']}
+    brief={['Offers', 'Active offers', 'Provider breaker']}
   />
 )
 
@@ -111,6 +113,8 @@ export function OfferTable(props: {
           ),
         }}
         numeric={['Success 1 / 10 min', 'TTFT p50', 'Tokens/s p50', 'Cost / margin']}
+        // The page of the model has all of them.
+        {...(titledBy === 'model' && { brief: ['Health', 'Success 1 / 10 min', 'TTFT p50'] })}
       />
       <p className="px-inset pt-2 pb-4 text-sm text-muted">
         Prices in USD per million input / output tokens.
@@ -146,6 +150,7 @@ export function EnableButton({ subject, about = subject }: { subject: string; ab
         <ConfirmDialog
           title="Resume calls?"
           confirm="Resume calls"
+          kind="primary"
           send={() => requestJson<EnabledView>('POST', path`/admin/api/${kind}/${subject}/enable`)}
           stale={['/admin/api']}
           done={({ id, closed }) =>
