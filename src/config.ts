@@ -173,7 +173,9 @@ const Settings = Type.Object({
     '.data',
     'where `npm start` stores its data, and every process the [files of calls](#files-of-calls)',
   ),
-  oneProcess: flag('API and workers of `npm start` share one process, see [Processes](#processes)'),
+  oneProcess: flag(
+    'API and workers of `npm start` share one process, see [Processes](#processes); if unset, on at most two processors',
+  ),
   catalogFile: textOrNull('see [catalog.md](catalog.md)'),
   catalogKeyNames: list(
     'variables, comma-separated, that catalog edits may name as the key of a provider at any address',

@@ -60,7 +60,7 @@ function patternOf(data: string, read: CompletionReader['event']): TextPattern |
 /** The text of an event; null if it is empty or the event has another pattern. */
 function textWithin({ before, after }: TextPattern, data: string): string | null {
   const end = data.length - after.length
-  if (data.slice(0, before.length) !== before || data.slice(end) !== after) return null
+  if (end < before.length || !data.startsWith(before) || !data.endsWith(after)) return null
   try {
     const text: unknown = JSON.parse(data.slice(before.length, end))
     return typeof text === 'string' && text !== '' ? text : null

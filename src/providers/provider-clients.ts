@@ -106,6 +106,11 @@ const WITHOUT_KEY = unsentAttempt(attemptFailure('refused', 'no key for this pro
 export type Transport = ReturnType<typeof createTransport>
 
 const MAX_POOLS = 512
+/**
+ * How long a connection without requests is kept, unless its server says less: a client that calls every few seconds need
+ * not dial each time. Servers close idle ones after a minute, or say or do so earlier.
+ */
+const IDLE_CONNECTION_MS = 30_000
 /** Added to the time of a dial, so that a process that was delayed can still notice that it connected. */
 const DIAL_SLACK_MS = 2_000
 
@@ -132,6 +137,7 @@ export function createTransport({ connectTimeoutMs }: { connectTimeoutMs: number
         headersTimeout: 0,
         bodyTimeout: 0,
         allowH2: false,
+        keepAliveTimeout: IDLE_CONNECTION_MS,
       })
       pools.set(origin, pool)
     }

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { sqlStateOf } from '../../src/platform/postgres/postgres.ts'
+import { type Postgres, sqlStateOf } from '../../src/platform/postgres/postgres.ts'
 import { openTestAccount } from '../helpers/billing.ts'
 import { testLedger } from '../helpers/resources.ts'
 
@@ -49,6 +49,31 @@ describe('the database itself keeps the ledger', () => {
 
   test('a transaction whose entries balance is taken', async () => {
     expect(await refusal(insertBoth(`('revenue', -5), ('adjustments', 5)`), 'evt_good', accountId)).toBeNull()
+  })
+
+  test('no insert reads the whole ledger, also in a session that began with an empty one', async () => {
+    const post = (tx: Postgres, from: number, to: number) =>
+      tx.$executeRawUnsafe(
+        `WITH added AS (SELECT 'evt_scan' || number AS id FROM generate_series($2::int, $3::int) AS number),
+         t AS (INSERT INTO ledger_transactions (id, kind, account_id) SELECT id, 'adjustment', $1 FROM added)
+         INSERT INTO ledger_entries (transaction_id, kind, ledger_account, amount_pico)
+         SELECT id, 'adjustment', account, amount::bigint
+         FROM added, (VALUES ('revenue', -5), ('adjustments', 5)) AS entry (account, amount)`,
+        accountId,
+        from,
+        to,
+      )
+    const read = await ledger.postgres.$transaction(async (tx) => {
+      const scans = () => tx.$queryRaw<Array<{ scans: number }>>`
+        SELECT sum(seq_scan)::int AS scans FROM pg_stat_xact_user_tables
+        WHERE relname ~ '^ledger_(transactions|entries)'`
+      await post(tx, 1, 2)
+      const [before] = await scans()
+      await post(tx, 3, 200)
+      const [after] = await scans()
+      return after!.scans - before!.scans
+    })
+    expect(read).toBe(0)
   })
 
   test('a transaction whose entries do not balance is refused', async () => {

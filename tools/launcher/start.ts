@@ -1,4 +1,5 @@
 import { chmodSync, mkdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { applyMigrations } from '../../src/platform/postgres/migrate.ts'
 import { tryLock } from './bootstrap/process-lock.mjs'
@@ -19,7 +20,13 @@ import {
   paymentEnvironment,
   simulateAllEnvironment,
 } from './start/gateway-environment.ts'
-import { apiPlan, gatewayPlan, simulatedProvidersPlan, workerPlan } from './start/gateway-plans.ts'
+import {
+  apiPlan,
+  gatewayPlan,
+  sharesOneProcess,
+  simulatedProvidersPlan,
+  workerPlan,
+} from './start/gateway-plans.ts'
 import { addressFor, gatewayUrl } from './start/gateway-url.ts'
 import {
   createStartContext,
@@ -33,8 +40,8 @@ import { welcome } from './start/welcome.ts'
 const ROOT = resolve(import.meta.dirname, '../..')
 
 /**
- * `npm start`: everything on one machine, each part a process of its own (API and workers share one with
- * ONE_PROCESS=true), until a request to stop.
+ * `npm start`: everything on one machine, each part a process of its own (API and workers may share one), until a request
+ * to stop.
  * Resolves to the exit code.
  */
 async function main(): Promise<number> {
@@ -132,7 +139,8 @@ async function startAll(context: StartContext): Promise<void> {
 
   log('starting the gateway …')
   await run(simulatedProvidersPlan(ROOT, gateway, ports.simulatedProviders), 'sessions')
-  const isOneProcess = environment.ONE_PROCESS === 'true'
+  const isOneProcess = sharesOneProcess(environment, availableParallelism())
+  log(`API and workers ${isOneProcess ? 'share one process' : 'have a process each'} (see ONE_PROCESS)`)
   if (!isOneProcess) {
     // One after another in this order: they stop in the opposite one, the API first.
     await run(workerPlan(ROOT, gateway, 'settlement', metrics('settlement')), 'sessions')

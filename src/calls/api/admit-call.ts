@@ -175,6 +175,7 @@ export async function admitCall(
     ...(plan.extended && { extended: true }),
     ...(plan.ignoredParameters && { ignoredParameters: plan.ignoredParameters }),
     replyChannel: deps.replyChannel,
+    textBatches: true,
     candidates: plan.candidates,
     ...(plan.auto && { auto: plan.auto }),
     ...(plan.auto && isSampled(request, key, deps) && { isShadowed: true as const }),

@@ -1,6 +1,5 @@
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
-import { deltaText, isDelta } from '../../core/calls/completion.ts'
 import {
   type ControlMessage,
   type DeliveredPrefix,
@@ -8,6 +7,7 @@ import {
   endsCall,
   type FrameBody,
   type FrameError,
+  frameText,
   isSameRun,
   type RunOfCall,
 } from '../../core/calls/frames.ts'
@@ -393,11 +393,14 @@ export class PendingCall {
     if (body[0] === 'open') {
       this.candidate = body[1]
       if (this.state === 'waiting') this.enter('open')
-    } else if (isDelta(body)) this.deliveredText += deltaText(body)
+    } else this.deliveredText += frameText(body)
   }
 
   private deliverToSink(body: FrameBody): void {
-    if (!this.abandoned) this.options.sink.frame(body)
+    if (this.abandoned) return
+    const { sink } = this.options
+    if (body[0] !== 'texts') return sink.frame(body)
+    for (const text of body[1]) sink.frame(['text', text])
   }
 
   private answerTakeover(run: KnownRun): void {

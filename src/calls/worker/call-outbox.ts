@@ -1,14 +1,14 @@
-import { randomBytes } from 'node:crypto'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import {
-  charsOf,
   endsCall,
   type Frame,
   type FrameBody,
   type FrameError,
+  frameText,
   sizeOf,
+  TEXT_CHARS,
 } from '../../core/calls/frames.ts'
-import type { CallId } from '../../core/kernel/ids.ts'
+import { type CallId, randomName } from '../../core/kernel/ids.ts'
 import { transition } from '../../core/kernel/transition.ts'
 import type { FramePublisher } from './frame-publisher.ts'
 
@@ -19,6 +19,8 @@ const FRAME_OVERHEAD_BYTES = 64
 const PASSED_ON_MS = 500
 /** Some seconds of marks: the time to be certain that an API instance is gone. */
 const KEPT_MARKS = 12
+/** Maximum characters of several texts in one frame. */
+const BATCH_CHARS = 4 * 1024
 /** Maximum repeats that wait for a call. */
 const REPEATS_MAX = 16
 
@@ -40,6 +42,8 @@ interface CallOutboxOptions {
   generation: number
   /** Approximate bytes of the response to keep from its first frame, for repeats; 0: no repeats. */
   wholeUpToBytes: number
+  /** The texts of one turn are sent as one frame. */
+  batchesTexts?: boolean
 }
 
 /**
@@ -52,11 +56,14 @@ export class CallOutbox {
   readonly channel: string
   readonly generation: number
   /** Distinguishes its frames from those of any other run of the call. */
-  readonly run = randomBytes(RUN_BYTES).toString('base64url')
+  readonly run = randomName(RUN_BYTES)
   private readonly publisher: FramePublisher
   private readonly kept: FrameBody[] = []
   private readonly receivers: Receiver[]
   private readonly wholeUpToBytes: number
+  private readonly batchesTexts: boolean
+  /** The texts of the last frame, to which this turn's are added. */
+  private batch: { turn: number; texts: string[]; chars: number } | null = null
   /** Size of the kept frames as JSON. */
   private jsonBytes = 0
   private firstKept = 0
@@ -68,12 +75,13 @@ export class CallOutbox {
   /** The sent characters by time, oldest first. */
   private readonly marks: Array<{ at: number; chars: number }> = []
 
-  constructor({ publisher, callId, channel, generation, wholeUpToBytes }: CallOutboxOptions) {
+  constructor({ publisher, callId, channel, generation, ...options }: CallOutboxOptions) {
     this.publisher = publisher
     this.callId = callId
     this.channel = channel
     this.generation = generation
-    this.wholeUpToBytes = wholeUpToBytes
+    this.wholeUpToBytes = options.wholeUpToBytes
+    this.batchesTexts = options.batchesTexts === true
     this.receivers = [{ channel, listenerId: callId }]
   }
 
@@ -124,17 +132,38 @@ export class CallOutbox {
     let chars = this.sentChars
     for (let sequence = from; sequence < this.next; sequence++) {
       const body = this.kept[sequence - this.firstKept]
-      if (body) chars -= charsOf(body)
+      if (body) chars -= frameText(body).length
     }
     this.reportedChars = Math.max(0, Math.min(chars, this.deliveredChars))
   }
 
-  /** Sends one frame under the next number. */
+  /** Sends one frame under the next number, or adds a text to the last one, which is not sent yet. */
   send(body: FrameBody): void {
+    if (body[0] === 'text' && this.batchesTexts) this.sendText(body[1])
+    else this.sendFrame(body)
+  }
+
+  private sendText(text: string): void {
+    const { turn } = this.publisher
+    const { batch } = this
+    const chars = text.length + TEXT_CHARS
+    if (batch?.turn !== turn || batch.chars + chars > BATCH_CHARS) {
+      const texts = [text]
+      this.sendFrame(['texts', texts])
+      this.batch = { turn, texts, chars }
+      return
+    }
+    batch.texts.push(text)
+    batch.chars += chars
+    this.jsonBytes += chars
+    this.sentChars += text.length
+  }
+
+  private sendFrame(body: FrameBody): void {
     if (endsCall(body)) this.enter('ended')
     else if (this.state !== 'sending') this.enter('sending')
     this.keep(body)
-    this.sentChars += charsOf(body)
+    this.sentChars += frameText(body).length
     for (const receiver of this.receivers) this.publish(receiver, this.next, body)
     this.next++
   }
@@ -192,6 +221,7 @@ export class CallOutbox {
   }
 
   private keep(body: FrameBody): void {
+    this.batch = null
     this.kept.push(body)
     this.jsonBytes += sizeOf(body)
     if (this.firstKept === 0 && this.jsonBytes <= this.wholeUpToBytes) return

@@ -46,6 +46,7 @@ export class FramePublisher {
   private readonly suspicions = new Map<string, PromiseWithResolvers<void> & { timer: NodeJS.Timeout }>()
   private readonly stopPinging: () => void
   private scheduled = false
+  private flushes = 0
 
   constructor(options: FramePublisherOptions) {
     this.options = options
@@ -62,6 +63,11 @@ export class FramePublisher {
     return hub?.channel === channel ? hub : null
   }
 
+  /** The number of the message that waits to be sent: frames of the same turn have the same. */
+  get turn(): number {
+    return this.flushes
+  }
+
   /** Queues one frame for this turn's message. */
   send(channel: string, ...frame: Frame): void {
     const frames = this.waiting.get(channel)
@@ -75,6 +81,7 @@ export class FramePublisher {
   /** Sends what waits, now. */
   flush(): void {
     this.scheduled = false
+    this.flushes++
     const waiting = [...this.waiting]
     this.waiting.clear()
     for (const [channel, frames] of waiting)

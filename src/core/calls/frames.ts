@@ -32,6 +32,8 @@ export type FrameBody =
   /** The first content follows; `candidate` is an index into the envelope's candidates. */
   | readonly ['open', candidate: number]
   | Delta
+  /** Consecutive texts, each a delta of its own; only to an API instance that asks for them (`textBatches`). */
+  | readonly ['texts', texts: readonly string[]]
   | FinishFrame
   | WholeFrame
   /** The call failed, or a stream broke after content. Ends the call. */
@@ -120,12 +122,15 @@ export function* inPieces(frames: readonly Frame[]): Iterable<readonly Frame[]> 
 }
 
 const FIELDS_CHARS = 16
+/** Quotes and comma of a text among others. */
+export const TEXT_CHARS = 3
 
 /** The approximate characters of a frame as JSON. Cheap, since most frames are a token. */
 export function sizeOf(body: FrameBody): number {
   if (body[0] === 'logprobs') return logprobsChars(body[1]) + FIELDS_CHARS
   if (body[0] === 'native') return nativeSize(body[1])
-  if (body[0] !== 'completion') return charsOf(body) + FIELDS_CHARS
+  if (body[0] === 'texts') return frameText(body).length + body[1].length * TEXT_CHARS + FIELDS_CHARS
+  if (body[0] !== 'completion') return frameText(body).length + FIELDS_CHARS
   const { content, refusal, tool_calls, reasoning, logprobs = [], native, result } = body[2]
   if (result !== undefined) return result.length + FIELDS_CHARS
   if (native) return JSON.stringify(native).length + FIELDS_CHARS
@@ -182,8 +187,11 @@ export interface GatewayFailure {
 /** Who ended a call before its completion. A client that left pays for the output produced until then. */
 export type EarlyEnd = { by: 'client' } | ({ by: 'gateway' } & GatewayFailure)
 
-/** Characters of content in one frame. */
-export const charsOf = (body: FrameBody): number => (isDelta(body) ? deltaText(body).length : 0)
+/** The content in one frame, as text. */
+export function frameText(body: FrameBody): string {
+  if (body[0] === 'texts') return body[1].join('')
+  return isDelta(body) ? deltaText(body) : ''
+}
 
 /** What a client had received when its worker was lost, or its connection ended. */
 export interface DeliveredPrefix {

@@ -9,14 +9,21 @@ const RANDOM_BYTES = 4_096
 const random = Buffer.allocUnsafe(RANDOM_BYTES)
 let randomUsed = RANDOM_BYTES
 
-/** A random number in [0, 1) with the resolution of one byte. Bytes are drawn in bulk: a ULID takes sixteen. */
-function randomFraction(): number {
+/** A random byte. They are drawn in bulk: a ULID takes sixteen. */
+function randomByte(): number {
   if (randomUsed === RANDOM_BYTES) {
     randomFillSync(random)
     randomUsed = 0
   }
-  return random[randomUsed++]! / 256
+  return random[randomUsed++]!
 }
+
+/** A random number in [0, 1) with the resolution of one byte. */
+const randomFraction = () => randomByte() / 256
+
+/** A random name of so many bytes, base64url. */
+export const randomName = (bytes: number): string =>
+  Buffer.from(Array.from({ length: bytes }, randomByte)).toString('base64url')
 
 const nextUlid = monotonicFactory(randomFraction)
 

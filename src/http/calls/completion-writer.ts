@@ -140,6 +140,7 @@ export class StreamWriter implements CompletionWriter {
           this.options.requestId,
         )
       case 'completion':
+      case 'texts':
       case 'takeover':
       case 'was-ended':
       case 'from':

@@ -8,20 +8,67 @@ const CALL = 'chatcmpl_1' as CallId
 const label = (index: number) => `chatcmpl_label${index}` as CallId
 
 let sent: Frame[]
-const open = (wholeUpToBytes: number) =>
-  new CallOutbox({
-    publisher: {
-      send: (_channel: string, ...frame: Frame) => sent.push(frame),
-    } as unknown as FramePublisher,
-    callId: CALL,
-    channel: 'c',
-    generation: 1,
-    wholeUpToBytes,
-  })
+let turn: number
+const publisher = {
+  send: (_channel: string, ...frame: Frame) => sent.push(frame),
+  get turn() {
+    return turn
+  },
+} as unknown as FramePublisher
+const open = (wholeUpToBytes: number, batchesTexts = false) =>
+  new CallOutbox({ publisher, callId: CALL, channel: 'c', generation: 1, wholeUpToBytes, batchesTexts })
 const sentTo = (id: CallId) => sent.filter(([to]) => to === id)
 
 beforeEach(() => {
   sent = []
+  turn = 0
+})
+
+describe('an outbox that batches texts', () => {
+  const bodies = () => sent.map(([, , sequence, body]) => [sequence, ...body])
+
+  test('adds the texts of one turn to one frame, and counts and repeats each', () => {
+    const outbox = open(0, true)
+    outbox.send(['open', 0])
+    for (const text of ['a', 'b']) outbox.send(['text', text])
+    turn++
+    outbox.send(['text', 'c'])
+    expect(bodies()).toEqual([
+      [0, 'open', 0],
+      [1, 'texts', ['a', 'b']],
+      [2, 'texts', ['c']],
+    ])
+    expect(outbox.deliveredChars).toBe(3)
+    sent = []
+    outbox.resend(1)
+    expect(bodies().slice(0, 2)).toEqual([
+      [1, 'texts', ['a', 'b']],
+      [2, 'texts', ['c']],
+    ])
+    outbox.noteUnacknowledged(2)
+    expect(outbox.deliveredChars).toBe(2)
+  })
+
+  test('begins another frame after content of another kind, and where one would be long', () => {
+    const outbox = open(0, true)
+    outbox.send(['text', 'a'])
+    outbox.send(['reasoning', 'because'])
+    outbox.send(['text', 'x'.repeat(3_000)])
+    outbox.send(['text', 'y'.repeat(3_000)])
+    expect(sent.map(([, , , [kind, content]]) => [kind, String(content).length])).toEqual([
+      ['texts', 1],
+      ['reasoning', 7],
+      ['texts', 3_000],
+      ['texts', 3_000],
+    ])
+  })
+
+  test('takes no text after its end', () => {
+    const outbox = open(0, true)
+    outbox.send(['text', 'a'])
+    outbox.ended(['finish', 'stop', null])
+    expect(() => outbox.send(['text', 'b'])).toThrow('ended')
+  })
 })
 
 describe('the outbox of a call with an Idempotency-Key', () => {

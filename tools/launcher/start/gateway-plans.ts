@@ -21,6 +21,13 @@ const MEMORY_SETTINGS = { MALLOC_ARENA_MAX: '2' }
 
 type Environment = Record<string, string | undefined>
 
+/** So few processors are always shared; a single process then answers sooner, and takes half the memory. */
+const FEW_PROCESSORS = 2
+
+/** Whether API and workers run in one process. */
+export const sharesOneProcess = ({ ONE_PROCESS }: Environment, processors: number): boolean =>
+  ONE_PROCESS ? ONE_PROCESS === 'true' : processors <= FEW_PROCESSORS
+
 /** The stand-in providers, so that a newcomer sees streaming without an account anywhere. */
 export function simulatedProvidersPlan(root: string, environment: Environment, port: number): ProcessPlan {
   return {
