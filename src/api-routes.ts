@@ -4,6 +4,7 @@ import { accountDataRoutes } from './http/account/account-data-routes.ts'
 import { autoTopUpRoutes } from './http/account/billing/auto-top-up-routes.ts'
 import { billingRoutes } from './http/account/billing/billing-routes.ts'
 import { invoiceRoutes } from './http/account/billing/invoice-routes.ts'
+import { callSessionRoutes } from './http/account/call-session-routes.ts'
 import { consoleScope } from './http/account/console-scope.ts'
 import { gatewayRoute } from './http/account/gateway-route.ts'
 import { keyRoutes } from './http/account/keys/key-routes.ts'
@@ -149,6 +150,7 @@ const CONSOLE_ROUTES = [
   usageSeriesRoutes,
   refusalRoute,
   consoleCallRoutes,
+  callSessionRoutes,
   consoleFeedbackRoute,
   promptLogRoutes,
   consoleByokKeyRoutes,

@@ -1,4 +1,4 @@
-import type { ReasoningEffort } from '../core/calls/chat-request.ts'
+import type { ReasoningEffort } from '../core/calls/request-parameters.ts'
 
 /** Converts `reasoning_effort` for wires that have their own fields. */
 

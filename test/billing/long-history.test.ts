@@ -135,6 +135,8 @@ async function runEverything(): Promise<void> {
     status: 'completed',
   })
   await records.page(busy, range, null, 50, { keyId: `${busy}_1` })
+  await records.recentSessions(busy, range.fromMs)
+  await records.ofSession(busy, 'some-session')
   await records.page(busy, range, null, 50, { memberId: other })
   await records.page(busy, range, null, 50, { id: ids[3]! })
   await records.search({}, range, ids[2]!, 50)

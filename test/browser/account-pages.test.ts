@@ -334,6 +334,36 @@ test('a key at a provider is stored and never comes back to the page', async () 
   await context.close()
 })
 
+test('a preset is saved in the playground, edited, compared and restored', async () => {
+  const { page, watch, client, context } = await openSignedIn('/playground?model=acme/swift')
+  await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
+  await page.reload()
+  await page.getByRole('button', { name: 'Settings' }).click()
+  await page.getByLabel('System prompt').fill('Be brief.')
+  await page.getByRole('button', { name: 'Presets' }).click()
+  await page.getByRole('button', { name: 'Save these settings …' }).click()
+  await page.getByLabel('Name').fill('support')
+  await page.getByRole('button', { name: 'Save preset' }).click()
+  await page.getByText('Saved as @preset/support, version 1.').waitFor()
+
+  await page.goto(`${stack.url}/presets`)
+  await page.getByRole('link', { name: 'support' }).click()
+  await page.getByText('"model": "@preset/support"').first().waitFor()
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByLabel('System text').fill('Be kind.')
+  await page.getByRole('button', { name: 'Save version 2' }).click()
+  await page.getByRole('button', { name: 'Compare version 1 with the latest' }).click()
+  await page.getByText('added: + Be kind.').waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Restore version 1' }).click()
+  await page.getByText('Version 3, saved').waitFor()
+  expect(await client.json('/console/api/presets/support')).toMatchObject({
+    ...{ version: 3, settings: { model: 'acme/swift', system: 'Be brief.' } },
+  })
+  expect(watch.problems).toEqual([])
+  await context.close()
+})
+
 test("a webhook's signing secret is shown once", async () => {
   const { page, watch, context } = await openSignedIn('/webhooks', NARROW)
   await page.getByRole('button', { name: 'Add endpoint' }).first().click()

@@ -66,10 +66,13 @@ describe('a page of an account is accessible, loads from this host alone and rec
     ['/keys', 'API keys'],
     ['/models/birch/open-leaf', 'Open Leaf'],
     ['/usage', 'Usage'],
+    ['/session?id=night-mail', 'Session'],
     ['/calls/CALL', 'Call'],
     ['/billing', 'Billing'],
     ['/billing/receipts/TOP_UP', 'Receipt'],
     ['/provider-keys', 'Provider keys'],
+    ['/presets', 'Presets'],
+    ['/presets/support', 'support'],
     ['/webhooks', 'Webhooks'],
     ['/settings', 'Settings'],
   ])(
@@ -158,6 +161,9 @@ describe('a dialog is accessible:', () => {
     ['/keys', 'Create API key', 'Create API key'],
     ['/keys', 'Revoke the key night service', 'Revoke “night service”?'],
     ['/provider-keys', 'Add provider key', 'Add provider key'],
+    ['/presets', 'New preset', 'New preset'],
+    ['/presets/support', 'Compare version 1 with the latest', 'Version 1 and 2'],
+    ['/playground', 'Presets', 'Presets'],
     ['/webhooks', 'Add endpoint', 'Add endpoint'],
     ['/webhooks', 'Rotate secret', 'Rotate the signing secret?'],
   ])(

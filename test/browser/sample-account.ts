@@ -46,6 +46,10 @@ export async function createSampleAccount(stack: TestStack): Promise<SampleAccou
   await client.json(`/console/api/keys/${old.key.id}/revoke`, { method: 'POST', body: {} })
   const body: NewByokKeyBody = { provider: 'alpha', key: providerKey, allow_fallback: true, name: 'ours' }
   await client.json('/console/api/provider-keys', { body })
+  for (const system of ['Be brief.', 'Be brief and kind.'])
+    await client.json('/console/api/presets', {
+      body: { name: 'support', settings: { model: 'acme/swift', system } },
+    })
   // Nobody listens there: its deliveries fail, which a page must show well too.
   const webhook = await client.json<CreatedWebhook>('/console/api/webhooks', {
     body: { url: 'http://127.0.0.1:9/hook', event_types: [] },
@@ -58,6 +62,7 @@ export async function createSampleAccount(stack: TestStack): Promise<SampleAccou
       {
         model,
         messages: [{ role: 'user', content: prompt }],
+        session_id: 'night-mail',
       },
     )
     if (answer.id) ids.push(answer.id)

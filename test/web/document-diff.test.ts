@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documentDiff } from '../../web/lib/operators/document-diff.ts'
+import { documentDiff } from '../../web/lib/document-diff.ts'
 
 const lines = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => `line ${from + index}`).join('\n')

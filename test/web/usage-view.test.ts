@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { UsageFiguresView, UsageSeriesView } from '../../src/core/api/usage.ts'
+import { cachedShare } from '../../web/lib/calls/call-session.ts'
 import { zoneOffset } from '../../web/lib/time-zone.ts'
+import { changeText, usageNotes } from '../../web/lib/usage-changes.ts'
 import {
   formatShortStart,
   formatStart,
   OTHERS,
+  queryBefore,
   readUsageChoice,
   seriesQuery,
   stackUsage,
@@ -14,6 +17,24 @@ import {
 const NOW = new Date('2027-01-31T23:30:00Z')
 const choice = (search: Parameters<typeof readUsageChoice>[0], zone = 'UTC') =>
   readUsageChoice(search, zone, NOW)
+
+test('figures are compared with those of the period of equal length before', () => {
+  const query = seriesQuery(choice({ days: '7' }))
+  expect(queryBefore(query)).toEqual({ ...query, from: '2027-01-18', to: '2027-01-25' })
+  expect(changeText(112, 100)).toBe('+12% to the period before')
+  expect(changeText(50, 100)).toBe('−50% to the period before')
+  expect(changeText(100, 100)).toBe('as before')
+  expect([changeText(1, 0), changeText(null, 1), changeText(1, null)]).toEqual([null, null, null])
+  const figures = { cost_usd: '3.00', calls: 4, failed_calls: 1, first_token_ms: 100 } as UsageFiguresView
+  expect(usageNotes(figures, { ...figures, cost_usd: '2.00', calls: 2 })).toMatchObject({
+    Cost: '+50% to the period before',
+    Requests: '1 failed · +100% to the period before',
+    'Time to first token': 'median · as before',
+  })
+  expect(usageNotes(figures, undefined)).toMatchObject({ Cost: null, Requests: '1 failed' })
+  expect(cachedShare({ prompt_tokens: 0, cached_tokens: 0 })).toBe('–')
+  expect(cachedShare({ prompt_tokens: 8, cached_tokens: 6 })).toBe('75%')
+})
 
 describe('what the usage page shows', () => {
   test('is the last 30 days where the reader is, by day and model, until asked otherwise', () => {

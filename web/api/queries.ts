@@ -3,6 +3,7 @@ import type { AutoTopUpView } from '../../src/core/api/auto-top-up.ts'
 import type { BillingView, LedgerRow, StatementView, TopUpView } from '../../src/core/api/billing.ts'
 import type { SpendCapView } from '../../src/core/api/budgets.ts'
 import type { ByokKeyList } from '../../src/core/api/byok-keys.ts'
+import type { CallSessionDetail, CallSessionList } from '../../src/core/api/call-sessions.ts'
 import type { CallDetail, CallSummary, PromptLogView } from '../../src/core/api/calls.ts'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { IdentityList } from '../../src/core/api/identities.ts'
@@ -15,6 +16,7 @@ import type {
   ReceivedInvitationList,
   ReceivedInvitationView,
 } from '../../src/core/api/organisations.ts'
+import type { PresetDetail, PresetList } from '../../src/core/api/presets.ts'
 import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
 import type { RefusalView } from '../../src/core/api/refusals.ts'
 import type { SecondFactorAsked, SecondFactorView } from '../../src/core/api/second-factor.ts'
@@ -202,9 +204,20 @@ export const callQuery = (id: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   })
 
+export const callSessionsQuery = readOf<CallSessionList>('/console/api/call-sessions')
+
+export const callSessionQuery = (id: string) =>
+  readOf<CallSessionDetail>(`/console/api/call-sessions/calls${queryString({ id })}`)
+
 export const promptLogQuery = (id: string) => readOf<PromptLogView>(path`/console/api/calls/${id}/prompt-log`)
 
 export const providerKeysQuery = readOf<ByokKeyList>('/console/api/provider-keys')
+
+export const presetsQuery = readOf<PresetList>('/console/api/presets')
+
+/** `version`: absent for the latest. */
+export const presetQuery = (name: string, version?: number) =>
+  readOf<PresetDetail>(path`/console/api/presets/${name}` + queryString({ version }))
 
 export const webhooksQuery = readOf<WebhookList>('/console/api/webhooks')
 

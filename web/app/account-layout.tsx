@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useRouter } from '@tanstack/react-router'
 import {
+  Bookmark,
   BookOpen,
   Building2,
   ChartNoAxesColumn,
@@ -145,6 +146,7 @@ const PAGES = [
   { to: '/dashboard', name: 'Dashboard', icon: LayoutDashboard, group: 'Build' },
   { to: '/playground', name: 'Playground', icon: MessageSquareText, group: 'Build', needs: 'keys' },
   { to: '/keys', name: 'API keys', icon: KeyRound, group: 'Build', needs: 'keys' },
+  { to: '/presets', name: 'Presets', icon: Bookmark, group: 'Build', needs: 'keys' },
   { to: '/models', name: 'Models', icon: LibraryBig, group: 'Build' },
   { to: '/docs', name: 'Docs', icon: BookOpen, group: 'Build' },
   { to: '/usage', name: 'Usage', icon: ChartNoAxesColumn, group: 'Observe' },

@@ -98,6 +98,12 @@ export const seriesQuery = ({ first, last, interval, group, zone }: UsageChoice)
   time_zone: zone,
 })
 
+/** The same for the period of equal length before it. */
+export function queryBefore(query: ReturnType<typeof seriesQuery>): ReturnType<typeof seriesQuery> {
+  const days = countDays(query.from, query.to) - 1
+  return { ...query, from: addDays(query.from, -days), to: query.from }
+}
+
 /** A figure as a number, for drawing and sorting only. */
 export function measured(figures: UsageFiguresView, measure: Measure): number {
   switch (measure) {

@@ -9,7 +9,9 @@ import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
 import { formatCount, formatDuration } from '../lib/format.ts'
 import { useShownZone, zoneName } from '../lib/time-zone.ts'
-import { readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
+import { usageNotes } from '../lib/usage-changes.ts'
+import { queryBefore, readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
+import { RecentSessions } from './usage/recent-sessions.tsx'
 import { RefusedRequests } from './usage/refused-requests.tsx'
 import { RequestLog } from './usage/request-log.tsx'
 import { GROUP_NAMES, UsageBreakdown } from './usage/usage-breakdown.tsx'
@@ -24,6 +26,7 @@ export function UsagePage() {
   const choice = readUsageChoice(search, useShownZone(), now)
   const query = seriesQuery(choice)
   const usage = useQuery({ ...usageSeriesQuery(query), placeholderData: (before) => before })
+  const before = useQuery(usageSeriesQuery(queryBefore(query))).data?.total
   const set = (changed: Partial<typeof search>) =>
     void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false })
   const { id, tag, model, key_id, member_id, status } = search
@@ -51,10 +54,7 @@ export function UsagePage() {
               'Output tokens': formatCount(total.completion_tokens),
               'Time to first token': formatDuration(total.first_token_ms),
             }}
-            notes={{
-              Requests: total.failed_calls > 0 && `${formatCount(total.failed_calls)} failed`,
-              'Time to first token': total.first_token_ms !== null && 'median',
-            }}
+            notes={usageNotes(total, before)}
           />
         )}
       </QueryView>
@@ -73,6 +73,7 @@ export function UsagePage() {
         </QueryView>
       </Panel>
       <RefusedRequests period={{ from: query.from, to: query.to, time_zone: choice.zone }} />
+      <RecentSessions zone={choice.zone} />
       <RequestLog
         filters={{
           ...{ from: query.from, to: query.to, time_zone: choice.zone },

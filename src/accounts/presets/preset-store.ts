@@ -1,5 +1,6 @@
+import type { PresetSettings } from '../../core/api/presets.ts'
 import { newId } from '../../core/kernel/ids.ts'
-import type { PresetReference, PresetSettings, PresetVersion } from '../../core/presets/preset.ts'
+import type { PresetReference, PresetVersion } from '../../core/presets/preset.ts'
 import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
 import type { Sealer } from '../../platform/sealing.ts'
 

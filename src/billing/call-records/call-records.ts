@@ -7,6 +7,7 @@ import { PRICE_KINDS } from '../../core/catalog/token-rates.ts'
 import { callCreatedAt, callIdRange } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { CallRecord as CallRow, Prisma } from '../../platform/prisma-client/client.ts'
+import { OF_SESSION, readRecentSessions, SESSION_CALLS_MAX } from './call-sessions.ts'
 
 /** A settled call without its attempts, which name its targets. Amounts in pico-USD, times in unix milliseconds. */
 export type ListedCall = Omit<CallRow, 'attempts' | 'labels' | `${string}AtMs`> & {
@@ -28,7 +29,7 @@ export interface CallFilter {
   /** The personal account that created the key. */
   memberId?: string | null
   status?: CallStatus | null
-  /** Part of the client's labels: of the title, the address, or the metadata as `name=value`. */
+  /** Part of a label: of the title, the address, the preset, the session, or the metadata as `name=value`. */
   tag?: string | null
   /** Matches every alias and suffix of the requested model; in a search, a model name or the served model. */
   model?: string | null
@@ -58,8 +59,11 @@ CROSS JOIN LATERAL (
 ) AS latest
 WHERE latest.settled_at_ms > $2`
 
+const SESSION_IDS = `
+SELECT id FROM call_records WHERE ${OF_SESSION} ORDER BY admitted_at_ms DESC LIMIT ${SESSION_CALLS_MAX}`
+
 /** The text that a tag is searched in, in lower case. */
-const LABELS_TEXT = `lower(concat_ws(E'\\n', labels->>'title', labels->>'referer',
+const LABELS_TEXT = `lower(concat_ws(E'\\n', labels->>'title', labels->>'referer', labels->>'preset', labels->>'session',
   (SELECT string_agg(pair.key || '=' || pair.value, E'\\n') FROM jsonb_each_text(labels->'metadata') AS pair)))`
 
 export function createCallRecords(postgres: Postgres) {
@@ -170,6 +174,12 @@ export function createCallRecords(postgres: Postgres) {
       const sql = `SELECT id FROM call_records WHERE ${conditions.join(' AND ')} ORDER BY id DESC LIMIT ${value(limit)}::integer`
       return listed(sql, values, [{ id: 'desc' }])
     },
+
+    /** The latest calls of a session, in their order. */
+    ofSession: (accountId: string, session: string): Promise<ListedCall[]> =>
+      listed(SESSION_IDS, [accountId, session], [{ admittedAtMs: 'asc' }, { id: 'asc' }]),
+
+    recentSessions: (accountId: string, sinceMs: number) => readRecentSessions(postgres, accountId, sinceMs),
 
     /**
      * Calls of some accounts settled after a time, oldest first. Reads only the latest of each account, so that an

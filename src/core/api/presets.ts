@@ -1,12 +1,34 @@
 import { type Static, Type } from 'typebox'
-import { PRESET_NAME, PresetSettings } from '../presets/preset.ts'
+import { CHAT_PARAMETERS, EXTENDED_PARAMETERS } from '../calls/request-parameters.ts'
 import { CLOSED } from './request-fields.ts'
 import { IsoTime, List } from './shared.ts'
+
+const NAME_CHARS_MAX = 64
+export const PRESET_NAME_PATTERN = `^[a-z0-9][a-z0-9._-]{0,${NAME_CHARS_MAX - 1}}$`
+export const SYSTEM_BYTES_MAX = 16 * 1024
+
+const Name = Type.String({
+  pattern: PRESET_NAME_PATTERN,
+  errorMessage: `\`{param}\` takes 1 to ${NAME_CHARS_MAX} lower-case letters, digits, dots, hyphens and underscores, and begins with a letter or a digit.`,
+})
+
+/** The settings of a version: fields of an extended chat completion, and a system text. */
+export const PresetSettings = Type.Object(
+  {
+    ...CHAT_PARAMETERS,
+    ...EXTENDED_PARAMETERS,
+    system: Type.Optional(
+      Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: SYSTEM_BYTES_MAX }),
+    ),
+  },
+  { additionalProperties: false, errorMessage: { type: '`{param}` must be an object.' } },
+)
+export type PresetSettings = Static<typeof PresetSettings>
 
 /** POST /v2/presets: a new version of a preset, with its settings or those of the earlier version `restore`. */
 export const NewPresetVersion = Type.Object(
   {
-    name: PRESET_NAME,
+    name: Name,
     settings: Type.Optional(PresetSettings),
     restore: Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999_999 })),
   },

@@ -2,14 +2,15 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { ChatMessageFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
-import { ROUTING_PROFILES, type RoutingProfile } from '../auto/tiers.ts'
+import type { RoutingProfile } from '../auto/tiers.ts'
 import { isObject } from '../json/json-object.ts'
 import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
 import type { ToolCall } from './completion.ts'
 import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from './content-part.ts'
-import { Preferences, parsePreferences, type RequiredParameters } from './provider-preferences.ts'
+import { parsePreferences, type RequiredParameters } from './provider-preferences.ts'
+import { CHAT_PARAMETERS, type ReasoningEffort, tokenLimit } from './request-parameters.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 /** Developer messages exist only in extended requests; models without this role receive them as system messages. */
@@ -49,9 +50,6 @@ export interface SamplingParameters {
 /** Which tools the next turn calls: none, at least one, or this one. */
 export type ToolChoice = 'none' | 'required' | { type: 'function'; function: { name: string } }
 
-export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
-export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
-
 /** What a chat completion asks. */
 export interface ChatContent {
   kind: 'chat'
@@ -71,23 +69,10 @@ export interface ChatContent {
 export type ChatRequest = RequestOf<ChatContent>
 
 export const MAX_MESSAGES = 2048
-export const MAX_MODELS = 8
-const MAX_MODEL_ID_LENGTH = 256
 export const MAX_TOOLS = 1024
 /** Maximum length of `tools` and of `response_format` as JSON. */
 const SCHEMA_CHARS_MAX = 1024 * 1024
 
-export const modelId = Type.String({
-  minLength: 1,
-  maxLength: MAX_MODEL_ID_LENGTH,
-  errorMessage: `\`{param}\` must be a model id of 1 to ${MAX_MODEL_ID_LENGTH} characters.`,
-})
-const modelsWording = `\`models\` must be an array of 1 to ${MAX_MODELS} model ids.`
-const tokenLimit = Type.Integer({
-  minimum: 1,
-  maximum: Number.MAX_SAFE_INTEGER,
-  errorMessage: '`{param}` must be an integer of at least 1.',
-})
 /** The tools in the format of each wire. */
 export const toolDefinitions = (documented?: TSchema) =>
   Type.Optional(
@@ -114,8 +99,8 @@ export const ChatBody = Type.Object(
         maxItems: `Send at most ${MAX_MESSAGES} messages.`,
       },
     }),
-    temperature: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 2 }))),
-    top_p: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
+    temperature: CHAT_PARAMETERS.temperature,
+    top_p: CHAT_PARAMETERS.top_p,
     tools: toolDefinitions(),
     response_format: Type.Optional(
       nullable(
@@ -125,21 +110,13 @@ export const ChatBody = Type.Object(
         ),
       ),
     ),
-    model: Type.Optional(nullable(modelId)),
-    models: Type.Optional(
-      nullable(
-        Type.Array(modelId, {
-          minItems: 1,
-          maxItems: MAX_MODELS,
-          errorMessage: { type: modelsWording, minItems: modelsWording, maxItems: modelsWording },
-        }),
-      ),
-    ),
+    model: CHAT_PARAMETERS.model,
+    models: CHAT_PARAMETERS.models,
     stream: Type.Optional(nullable(Type.Boolean())),
-    max_tokens: Type.Optional(nullable(tokenLimit)),
+    max_tokens: CHAT_PARAMETERS.max_tokens,
     max_completion_tokens: Type.Optional(nullable(tokenLimit)),
-    routing_profile: Type.Optional(nullable(Type.Enum([...ROUTING_PROFILES]))),
-    provider: Type.Optional(nullable(Preferences)),
+    routing_profile: CHAT_PARAMETERS.routing_profile,
+    provider: CHAT_PARAMETERS.provider,
   },
   { errorMessage: { type: 'The request body must be a JSON object.' } },
 )

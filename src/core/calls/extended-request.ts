@@ -12,13 +12,13 @@ import {
   EXTENDED_ROLES,
   MAX_TOOLS,
   optionalString,
-  REASONING_EFFORTS,
   readMessage,
   requestOf,
   type SamplingParameters,
   type ToolChoice,
 } from './chat-request.ts'
 import type { ToolCall } from './completion.ts'
+import { EXTENDED_PARAMETERS } from './request-parameters.ts'
 
 /**
  * The extended dialect of a chat request (POST /v2/chat/completions): tool loops, and fields that the stable contract
@@ -26,8 +26,6 @@ import type { ToolCall } from './completion.ts'
  */
 
 const FUNCTION_NAME = '^[A-Za-z0-9_-]{1,64}$'
-const STOP_CHARS_MAX = 1_000
-const penalty = () => Type.Optional(nullable(Type.Number({ minimum: -2, maximum: 2 })))
 
 const Tool = Type.Object(
   {
@@ -76,29 +74,18 @@ export const ExtendedBody = Type.Object(
     ),
     tool_choice: Type.Optional(Choice),
     parallel_tool_calls: Type.Optional(nullable(Type.Boolean())),
-    stop: Type.Optional(
-      Type.Unsafe<string | string[] | null>({
-        type: ['string', 'array', 'null'],
-        minLength: 1,
-        maxLength: STOP_CHARS_MAX,
-        maxItems: 4,
-        items: { type: 'string', minLength: 1, maxLength: STOP_CHARS_MAX },
-        errorMessage: `\`stop\` takes up to 4 texts of 1 to ${STOP_CHARS_MAX} characters.`,
-      }),
-    ),
-    seed: Type.Optional(
-      nullable(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
-    ),
+    stop: EXTENDED_PARAMETERS.stop,
+    seed: EXTENDED_PARAMETERS.seed,
     n: Type.Optional(
       nullable(
         Type.Integer({ minimum: 1, maximum: 1, errorMessage: '`n` must be 1: a call has one completion.' }),
       ),
     ),
-    presence_penalty: penalty(),
-    frequency_penalty: penalty(),
+    presence_penalty: EXTENDED_PARAMETERS.presence_penalty,
+    frequency_penalty: EXTENDED_PARAMETERS.frequency_penalty,
     logprobs: Type.Optional(nullable(Type.Boolean())),
     top_logprobs: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: 20 }))),
-    reasoning_effort: Type.Optional(nullable(Type.Enum([...REASONING_EFFORTS]))),
+    reasoning_effort: EXTENDED_PARAMETERS.reasoning_effort,
     stream_options: Type.Optional(
       nullable(Type.Object({ include_usage: Type.Optional(nullable(Type.Boolean())) })),
     ),

@@ -1,6 +1,7 @@
 import { type Fields, isObject } from '../json/json-object.ts'
-import type { ReasoningEffort, SamplingParameters, ToolChoice } from './chat-request.ts'
+import type { SamplingParameters, ToolChoice } from './chat-request.ts'
 import type { NativeRequest } from './native-message.ts'
+import type { ReasoningEffort } from './request-parameters.ts'
 
 /**
  * The parameters of a request on the messages wire as those of an extended chat request. They also decide about models,

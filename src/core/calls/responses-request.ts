@@ -7,8 +7,9 @@ import {
 import { nullable } from '../api/request-fields.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
-import { ChatBody, type ChatRequest, nestedTooDeep, REASONING_EFFORTS } from './chat-request.ts'
+import { ChatBody, type ChatRequest, nestedTooDeep } from './chat-request.ts'
 import { parseExtendedRequest } from './extended-request.ts'
+import { REASONING_EFFORTS } from './request-parameters.ts'
 import { type InputContext, type InputItems, readInput } from './responses-input.ts'
 import { type ResponsesTools, readTools } from './responses-tools.ts'
 

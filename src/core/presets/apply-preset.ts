@@ -1,9 +1,9 @@
+import type { PresetSettings } from '../api/presets.ts'
 import type { ChatBody } from '../calls/chat-request.ts'
 import type { CountTokensBody, MessagesBody } from '../calls/messages-request.ts'
 import type { ResponsesBody } from '../calls/responses-request.ts'
 import { isObject } from '../json/json-object.ts'
 import { invalid } from '../kernel/errors.ts'
-import type { PresetSettings } from './preset.ts'
 
 /**
  * A preset counts as if the request had sent its fields: what the request sends itself, other than null, replaces the

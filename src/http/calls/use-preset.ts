@@ -1,14 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { PresetCache } from '../../accounts/presets/preset-cache.ts'
+import type { PresetSettings } from '../../core/api/presets.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { WithPreset } from '../../core/presets/apply-preset.ts'
-import {
-  namesPreset,
-  type PresetReference,
-  type PresetSettings,
-  presetLabel,
-  presetReference,
-} from '../../core/presets/preset.ts'
+import { namesPreset, type PresetReference, presetLabel, presetReference } from '../../core/presets/preset.ts'
 import { callingKey } from './serve-call.ts'
 
 /** The body of a call, and the version of the preset that is in it. */

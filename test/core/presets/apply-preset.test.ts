@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { PresetSettings } from '../../../src/core/api/presets.ts'
 import type { MessagesBody } from '../../../src/core/calls/messages-request.ts'
 import {
   onChat,
@@ -7,12 +8,7 @@ import {
   onStableChat,
   onTokenCount,
 } from '../../../src/core/presets/apply-preset.ts'
-import {
-  namesPreset,
-  type PresetSettings,
-  presetReference,
-  readPresetSettings,
-} from '../../../src/core/presets/preset.ts'
+import { namesPreset, presetReference, readPresetSettings } from '../../../src/core/presets/preset.ts'
 
 const USER = { role: 'user', content: 'Hello' }
 const SETTINGS: PresetSettings = {

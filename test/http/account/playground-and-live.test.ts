@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
+import type { CallSessionDetail, CallSessionList } from '../../../src/core/api/call-sessions.ts'
 import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { PlaygroundSurfaces } from '../../../src/core/api/playground.ts'
@@ -312,6 +313,38 @@ describe('live figures', () => {
     expect(Date.now() - before).toBeLessThan(onBusyMachine(5_000))
     await eventually(() => expect(live.ended).toBe('closed'))
   })
+})
+
+test('calls that name one session are its conversation, summed and in their order, for their account alone', async () => {
+  const { client, secret, accountId } = await withKey()
+  const call = (more: object, headers: Record<string, string> = {}) =>
+    fetch(`${stack.url}/v2/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ model: 'test/one', messages: MESSAGES, ...more }),
+    }).then((response) => response.json() as Promise<{ id: string }>)
+  const first = await call({ session_id: 'trip/1' })
+  const second = await call({}, { 'x-session-id': 'trip/1' })
+  await call({ session_id: 'other' })
+  await call({})
+  await stack.settled(accountId)
+  const { data } = await client.json<CallSessionList>('/console/api/call-sessions')
+  expect(data.map(({ id, calls }) => [id, calls])).toEqual([
+    ['other', 1],
+    ['trip/1', 2],
+  ])
+  const address = '/console/api/call-sessions/calls?id=trip/1'
+  const session = await client.json<CallSessionDetail>(address)
+  expect(session.data.map(({ id }) => id)).toEqual([first.id, second.id])
+  const { data: calls, ...sums } = session
+  expect(data[1]).toEqual(sums)
+  const cost = calls.reduce((sum, { cost_usd }) => sum + parseUsd(cost_usd), 0n)
+  expect(sums).toMatchObject({
+    ...{ calls: 2, failed_calls: 0, cached_tokens: 0, cost_usd: formatUsd(picoUsd(cost)) },
+    completion_tokens: calls.reduce((sum, { completion_tokens }) => sum + completion_tokens, 0),
+  })
+  const { client: stranger } = await withKey()
+  await expectError(await stranger.ask(address), 404, 'not_found')
 })
 
 describe('a preset', () => {

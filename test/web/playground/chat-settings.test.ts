@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { REASONING_EFFORTS } from '../../../src/core/calls/chat-request.ts'
 import { parseExtendedRequest } from '../../../src/core/calls/extended-request.ts'
+import { REASONING_EFFORTS } from '../../../src/core/calls/request-parameters.ts'
 import {
   type ChatSettings,
   NO_SETTINGS,

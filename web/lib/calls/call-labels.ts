@@ -1,8 +1,9 @@
 import type { Labels } from '../../../src/core/api/calls.ts'
 
-/** What a client said about a call, each as a text that the request log finds it by. */
+/** What is known of the request of a call, each as a text that the request log finds it by. */
 export const labelTexts = (labels: Labels | null): string[] => [
   ...(labels?.title ? [labels.title] : []),
   ...(labels?.referer ? [labels.referer] : []),
+  ...(labels?.preset ? [`@preset/${labels.preset}`] : []),
   ...Object.entries(labels?.metadata ?? {}).map(([name, value]) => `${name}=${value}`),
 ]

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import {
+  Bookmark,
   Code,
   History as HistoryIcon,
   Link as LinkIcon,
@@ -27,6 +28,7 @@ import {
 import { Composer } from './composer.tsx'
 import { HistoryDialog } from './history-dialog.tsx'
 import { ModelDialog, ModelPicker } from './model-picker.tsx'
+import { PlaygroundPresets } from './preset-dialog.tsx'
 import { CHAT_PATH } from './run-chat.ts'
 import { SettingsPanel } from './settings-panel.tsx'
 import { CodeDialog, LinkDialog } from './share-dialogs.tsx'
@@ -55,7 +57,7 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
   const history = useHistory(accountId, conversation)
   const [draft, setDraft] = useState(() => ({ ...NO_DRAFT, ...readDraft(DRAFT_NAME) }))
   useDraft(DRAFT_NAME, draft.text === '' ? {} : { text: draft.text })
-  const [dialog, setDialog] = useState<'history' | 'code' | 'link' | null>(null)
+  const [dialog, setDialog] = useState<'presets' | 'history' | 'code' | 'link' | null>(null)
   const [showsSettings, setShowsSettings] = useState(false)
   useLinkedSettings((linked) => {
     control.startNew()
@@ -78,6 +80,11 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
           >
             {settingsCount(settings) > 0 && ` (${settingsCount(settings)})`}
           </Tool>
+          <Tool
+            label="Presets"
+            icon={<Bookmark size={17} aria-hidden="true" />}
+            onClick={() => !problems && setDialog('presets')}
+          />
           <Tool label="New" icon={<SquarePen size={17} aria-hidden="true" />} onClick={control.startNew} />
           <Tool
             label="History"
@@ -124,6 +131,9 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
           setDraft(NO_DRAFT)
         }}
       />
+      {dialog === 'presets' && (
+        <PlaygroundPresets settings={settings} onLoad={control.setSettings} onClose={close} />
+      )}
       {dialog === 'history' && (
         <HistoryDialog
           history={history}

@@ -8,10 +8,11 @@ import type { Model, ModelKind, Wire } from '../../catalog/catalog.ts'
 import { ApiError } from '../../kernel/errors.ts'
 import { createTextBound } from '../../text-tokens/text-bound.ts'
 import type { RequestOf } from '../call-request.ts'
-import { modelId, type SamplingParameters } from '../chat-request.ts'
+import type { SamplingParameters } from '../chat-request.ts'
 import type { MediaPart } from '../content-part.ts'
 import type { NativeStop } from '../native-message.ts'
 import { Preferences, parsePreferences } from '../provider-preferences.ts'
+import { modelId } from '../request-parameters.ts'
 
 /** The core's functions for one kind of call. All are pure. */
 export interface CallKind<Content> {

@@ -6,7 +6,7 @@ import { nullable } from '../../api/request-fields.ts'
 import { isObject } from '../../json/json-object.ts'
 import { invalid } from '../../kernel/errors.ts'
 import type { RequestOf } from '../call-request.ts'
-import { modelId } from '../chat-request.ts'
+import { modelId } from '../request-parameters.ts'
 import {
   type CallKind,
   longestAtLeast,

@@ -5,10 +5,11 @@ import { requestJson } from '../../../api/request.ts'
 import { ErrorNote, Note } from '../../../components/feedback/messages.tsx'
 import { Button } from '../../../components/form/button.tsx'
 import { TextField } from '../../../components/form/fields.tsx'
+import { DiffView } from '../../../components/text/diff-view.tsx'
 import { formatCount } from '../../../lib/format.ts'
 import { type CatalogContent, readDocument, writeDocument } from '../../../lib/operators/catalog-edits.ts'
 import { OperatorButton } from '../operator-button.tsx'
-import { ApplyEditsDialog, DiffView, type ProposedEdits } from './apply-edits-dialog.tsx'
+import { ApplyEditsDialog, type ProposedEdits } from './apply-edits-dialog.tsx'
 
 /** The document of edits as JSON: checked by the gateway against the whole catalog before it can be applied. */
 export function EditsEditor({ current }: { current: CatalogEditsView | null }) {

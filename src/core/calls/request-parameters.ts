@@ -1,0 +1,65 @@
+import { Type } from 'typebox'
+import { nullable } from '../api/request-fields.ts'
+import { ROUTING_PROFILES } from '../auto/tiers.ts'
+import { Preferences } from './provider-preferences.ts'
+
+/** The fields of chat requests apart from their prompt, which presets have too. */
+
+export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
+export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
+
+const MAX_MODELS = 8
+const MAX_MODEL_ID_LENGTH = 256
+const STOP_CHARS_MAX = 1_000
+
+export const modelId = Type.String({
+  minLength: 1,
+  maxLength: MAX_MODEL_ID_LENGTH,
+  errorMessage: `\`{param}\` must be a model id of 1 to ${MAX_MODEL_ID_LENGTH} characters.`,
+})
+const modelsWording = `\`models\` must be an array of 1 to ${MAX_MODELS} model ids.`
+export const tokenLimit = Type.Integer({
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+  errorMessage: '`{param}` must be an integer of at least 1.',
+})
+const penalty = () => Type.Optional(nullable(Type.Number({ minimum: -2, maximum: 2 })))
+
+/** Of every chat completion. */
+export const CHAT_PARAMETERS = {
+  model: Type.Optional(nullable(modelId)),
+  models: Type.Optional(
+    nullable(
+      Type.Array(modelId, {
+        minItems: 1,
+        maxItems: MAX_MODELS,
+        errorMessage: { type: modelsWording, minItems: modelsWording, maxItems: modelsWording },
+      }),
+    ),
+  ),
+  routing_profile: Type.Optional(nullable(Type.Enum([...ROUTING_PROFILES]))),
+  provider: Type.Optional(nullable(Preferences)),
+  max_tokens: Type.Optional(nullable(tokenLimit)),
+  temperature: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 2 }))),
+  top_p: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
+}
+
+/** Of chat completions of the extended contract. */
+export const EXTENDED_PARAMETERS = {
+  stop: Type.Optional(
+    Type.Unsafe<string | string[] | null>({
+      type: ['string', 'array', 'null'],
+      minLength: 1,
+      maxLength: STOP_CHARS_MAX,
+      maxItems: 4,
+      items: { type: 'string', minLength: 1, maxLength: STOP_CHARS_MAX },
+      errorMessage: `\`stop\` takes up to 4 texts of 1 to ${STOP_CHARS_MAX} characters.`,
+    }),
+  ),
+  seed: Type.Optional(
+    nullable(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
+  ),
+  presence_penalty: penalty(),
+  frequency_penalty: penalty(),
+  reasoning_effort: Type.Optional(nullable(Type.Enum([...REASONING_EFFORTS]))),
+}

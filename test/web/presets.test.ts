@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import type { PresetSettings } from '../../src/core/api/presets.ts'
+import { NO_SETTINGS } from '../../web/lib/playground/chat-settings.ts'
+import {
+  chatSettingsOf,
+  moreProblem,
+  presetForm,
+  presetNameProblem,
+  presetOfChat,
+  presetText,
+  typedPreset,
+} from '../../web/lib/presets.ts'
+
+const SETTINGS: PresetSettings = {
+  models: ['acme/swift', 'birch/open-leaf'],
+  system: 'Be brief.\nBe kind.',
+  max_tokens: 100,
+  temperature: 0.5,
+  provider: { zdr: true },
+  stop: ['END', 'a\nb'],
+}
+
+test('what is shown of a preset and saved again unchanged is the same preset', () => {
+  for (const settings of [SETTINGS, { model: 'auto' }, {}])
+    expect(typedPreset(presetForm(settings))).toEqual(settings)
+})
+
+test('a name and other settings are checked before they are sent', () => {
+  expect(presetNameProblem('support-2')).toBeNull()
+  for (const name of ['', 'Support', '-x', 'x'.repeat(65)]) expect(presetNameProblem(name)).not.toBeNull()
+  expect(moreProblem('')).toBeNull()
+  expect(moreProblem('{"seed": 7}')).toBeNull()
+  expect(moreProblem('[]')).toBe('Enter a JSON object.')
+  expect(moreProblem('{')).toMatch(/not valid JSON/)
+})
+
+test('the playground loads a preset and saves it again without losing what it does not show', () => {
+  const loaded = chatSettingsOf(SETTINGS)
+  expect(loaded).toEqual({
+    ...NO_SETTINGS,
+    models: ['acme/swift'],
+    system: 'Be brief.\nBe kind.',
+    temperature: '0.5',
+    max_tokens: '100',
+    stop: 'END\na\\nb',
+  })
+  expect(presetOfChat(loaded, SETTINGS)).toEqual(SETTINGS)
+  const tools = '[{"type": "function", "function": {"name": "f"}}]'
+  const changed = {
+    ...loaded,
+    models: ['auto'],
+    temperature: '',
+    tools,
+    response_format: 'json_object' as const,
+  }
+  expect(presetOfChat(changed, SETTINGS)).toEqual({
+    model: 'auto',
+    system: SETTINGS.system,
+    max_tokens: 100,
+    provider: { zdr: true },
+    stop: ['END', 'a\nb'],
+  })
+})
+
+test('versions are compared with the lines of the system text', () => {
+  expect(presetText({ model: 'auto', system: 'One.\nTwo.' })).toBe(
+    '{\n  "model": "auto"\n}\n\nSystem text:\nOne.\nTwo.',
+  )
+})

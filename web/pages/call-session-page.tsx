@@ -1,0 +1,74 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useSearch } from '@tanstack/react-router'
+import type { CallSessionDetail } from '../../src/core/api/call-sessions.ts'
+import { callSessionQuery } from '../api/queries.ts'
+import { QueryView } from '../components/feedback/messages.tsx'
+import { PageHead, Panel } from '../components/layout/page.tsx'
+import { CallOutcome, TokensInOut } from '../components/table/call-table.tsx'
+import { DataTable } from '../components/table/data-table.tsx'
+import { Money } from '../components/text/money.tsx'
+import { Stats } from '../components/text/values.tsx'
+import { cachedShare } from '../lib/calls/call-session.ts'
+import { formatCount, formatDuration, formatMoment } from '../lib/format.ts'
+
+/** One conversation: what it cost, and its calls in their order. */
+export function CallSessionPage() {
+  const { id = '' } = useSearch({ from: '/account/session' })
+  const query = useQuery(callSessionQuery(id))
+  return (
+    <>
+      <PageHead
+        back={<Link to="/usage">← Usage</Link>}
+        title="Session"
+        description={<code className="wrap-anywhere">{id}</code>}
+      />
+      <QueryView query={query}>{(session) => <Session session={session} />}</QueryView>
+    </>
+  )
+}
+
+function Session({ session }: { session: CallSessionDetail }) {
+  const { calls, failed_calls: failed, first_at: first, last_at: last, cached_tokens: cached } = session
+  return (
+    <>
+      <Stats
+        rows={{
+          Cost: <Money usd={session.cost_usd} />,
+          Requests: formatCount(calls),
+          'Input tokens': formatCount(session.prompt_tokens),
+          'From the cache': cachedShare(session),
+          'Output tokens': formatCount(session.completion_tokens),
+          Duration: formatDuration(Date.parse(last) - Date.parse(first)),
+        }}
+        notes={{
+          Requests: failed > 0 && `${formatCount(failed)} failed`,
+          'From the cache': cached > 0 && `${formatCount(cached)} tokens`,
+          Duration: `since ${formatMoment(first)}`,
+        }}
+      />
+      <Panel title="Requests in order">
+        <DataTable
+          caption="Calls of the session, oldest first"
+          rows={session.data}
+          title="Model"
+          columns={{
+            After: (call) => formatDuration(Date.parse(call.created_at) - Date.parse(first)),
+            Model: (call) => (
+              <Link to="/calls/$id" params={{ id: call.id }}>
+                {call.model}
+                <span className="sr-only">, details of the call of {formatMoment(call.created_at)}</span>
+              </Link>
+            ),
+            Status: (call) => <CallOutcome call={call} />,
+            'Input / output tokens': (call) => <TokensInOut of={call} />,
+            'From the cache': cachedShare,
+            TTFT: (call) => formatDuration(call.first_token_ms),
+            Duration: (call) => formatDuration(call.duration_ms),
+            Cost: (call) => <Money usd={call.cost_usd} />,
+          }}
+          numeric={['After', 'Input / output tokens', 'From the cache', 'TTFT', 'Duration', 'Cost']}
+        />
+      </Panel>
+    </>
+  )
+}

@@ -1,0 +1,36 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { callSessionsQuery } from '../../api/queries.ts'
+import { Panel } from '../../components/layout/page.tsx'
+import { TokensInOut } from '../../components/table/call-table.tsx'
+import { DataTable } from '../../components/table/data-table.tsx'
+import { Money } from '../../components/text/money.tsx'
+import { cachedShare } from '../../lib/calls/call-session.ts'
+import { formatCount, formatMoment } from '../../lib/format.ts'
+
+/** The sessions of the latest requests; nothing for accounts whose requests name none. */
+export function RecentSessions({ zone }: { zone: string }) {
+  const sessions = useQuery(callSessionsQuery).data?.data ?? []
+  if (sessions.length === 0) return null
+  return (
+    <Panel title="Recent sessions">
+      <DataTable
+        caption="Recent sessions, latest first"
+        rows={sessions}
+        columns={{
+          Session: ({ id }) => (
+            <Link to="/session" search={{ id }} className="wrap-anywhere">
+              {id}
+            </Link>
+          ),
+          'Last request': ({ last_at: at }) => formatMoment(at, zone),
+          Requests: ({ calls }) => formatCount(calls),
+          'Input / output tokens': (session) => <TokensInOut of={session} />,
+          'From the cache': cachedShare,
+          Cost: ({ cost_usd: cost }) => <Money usd={cost} />,
+        }}
+        numeric={['Requests', 'Input / output tokens', 'From the cache', 'Cost']}
+      />
+    </Panel>
+  )
+}
