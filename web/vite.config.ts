@@ -34,21 +34,24 @@ export default defineConfig({
     reportCompressedSize: false,
     rolldownOptions: {
       output: {
-        // A dozen files a page instead of three dozen; the landing page still loads nothing it does not use.
+        // A dozen files a page instead of three dozen; the first load has nothing that it does not use.
         codeSplitting: {
           groups: [
             {
               name: 'framework',
               test: /node_modules\/(react|react-dom|scheduler|use-sync-external-store|@tanstack)\//,
+              priority: 2,
+            },
+            {
+              name: (id, modules) => (isInFirstLoad(id, modules) ? 'site' : null),
+              test: /\/web\/(?!index|main)|\/node_modules\/lucide-react\/|preload-helper/,
               priority: 1,
             },
-            // Icons of nearly every page, and those that the landing page need not load.
-            { name: 'icons', test: /node_modules\/lucide-react\//, minShareCount: 12 },
             { name: 'more-icons', test: /node_modules\/lucide-react\//, minShareCount: 2 },
             { name: 'aria', test: /node_modules\/(react-aria|react-stately|@internationalized|@react-)/ },
             {
               name: 'parts',
-              test: /\/web\/(lib\/(?!docs)|api\/re|components\/(layout|table|text\/(?!snippets)|feedback\/messages|form\/(button|fields)))/,
+              test: /\/web\/(lib\/(?!docs|operators)|api\/re|components\/(layout|table|text\/(?!snippets)|feedback\/messages|form\/(button|fields)))/,
               minShareCount: 4,
             },
           ],
@@ -76,6 +79,26 @@ export default defineConfig({
   },
 })
 
+interface Modules {
+  getModuleInfo(id: string): { importedIds: readonly string[] } | null
+}
+
+let firstLoad: Set<string> | undefined
+
+/** Whether every page needs a module before it shows anything: those that the entry imports, directly or through others. */
+function isInFirstLoad(id: string, modules: Modules): boolean {
+  if (firstLoad === undefined) {
+    firstLoad = new Set()
+    const left = [join(import.meta.dirname, 'main.tsx')]
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      if (firstLoad.has(next)) continue
+      firstLoad.add(next)
+      left.push(...(modules.getModuleInfo(next)?.importedIds ?? []))
+    }
+  }
+  return firstLoad.has(id)
+}
+
 /** Writes a .br and a .gz beside every text file, so that serving costs no compression. */
 function precompress(): Plugin {
   return {
@@ -87,7 +110,7 @@ function precompress(): Plugin {
         const path = join(entry.parentPath, entry.name)
         const content = readFileSync(path)
         if (content.length < WORTH_COMPRESSING_BYTES) continue
-        const params = { [constants.BROTLI_PARAM_QUALITY]: 9 }
+        const params = { [constants.BROTLI_PARAM_QUALITY]: 11 }
         writeFileSync(`${path}.br`, brotliCompressSync(content, { params }))
         writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }))
       }

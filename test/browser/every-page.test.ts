@@ -5,9 +5,10 @@ import { filled } from '../helpers/resources.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
 import { NARROW, WIDE } from './browser.ts'
 import { PROVIDER_SECRET, testConsole } from './console-stack.ts'
+import { firstLoadOf } from './first-load.ts'
 import { expectGoodPage } from './good-page.ts'
 import { heading, openUserMenu } from './on-screen.ts'
-import { testSampleAccount } from './sample-account.ts'
+import { lendSession, testSampleAccount } from './sample-account.ts'
 
 const TEST_TIMEOUT_MS = 60_000
 
@@ -38,6 +39,23 @@ test('what no page may do is noticed', async () => {
   }
   expect(await watch.placesOf('"code":"not_signed_in"')).toEqual(['GET /console/api/keys'])
   await context.close()
+})
+
+describe('a browser that has nothing of the console', () => {
+  test.each([
+    { path: '/', bytesMax: 150_000, isSignedIn: false },
+    { path: '/dashboard', bytesMax: 230_000, isSignedIn: true },
+  ])('loads $path within its budget, and nothing on it moves', async ({ path, bytesMax, isSignedIn }) => {
+    const fresh = await browser.open(stack.url)
+    if (isSignedIn) await lendSession(fresh, sample.client, stack.url)
+    await fresh.page.goto(stack.url + path)
+    await fresh.page.locator('main h1').waitFor()
+    const { bytes, shift } = await firstLoadOf(fresh.page)
+    expect(bytes).toBeGreaterThan(100_000)
+    expect(bytes).toBeLessThan(bytesMax)
+    expect(shift).toBeLessThanOrEqual(0.05)
+    await fresh.context.close()
+  })
 })
 
 describe('a page for everyone is accessible and loads from this host alone:', () => {

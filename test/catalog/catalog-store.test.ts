@@ -16,7 +16,7 @@ import { type CatalogSnapshot, isAvailable } from '../../src/core/catalog/catalo
 import { countModels } from '../../src/core/catalog/listed-models.ts'
 import { factsList } from '../../src/http/account/model-list-routes.ts'
 import { joinCatalog } from '../../web/lib/models/model-catalog.ts'
-import { filterModels } from '../../web/lib/models/model-filters.ts'
+import { filterModels } from '../../web/lib/models/filter-models.ts'
 import { environmentKeys } from '../helpers/environment-keys.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { exampleDocument } from './example-document.ts'

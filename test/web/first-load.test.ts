@@ -11,6 +11,8 @@ const LIMIT_BYTES = 250_000
 interface ManifestEntry {
   file: string
   css?: string[]
+  /** Fonts. */
+  assets?: string[]
   imports?: string[]
 }
 
@@ -25,7 +27,7 @@ function filesOf(manifest: Manifest, modules: string[]): Set<string> {
     seen.add(name)
     const entry = manifest[name]
     if (!entry) throw new Error(`not in the build: ${name}`)
-    for (const file of [entry.file, ...(entry.css ?? [])]) files.add(file)
+    for (const file of [entry.file, ...(entry.css ?? []), ...(entry.assets ?? [])]) files.add(file)
     entry.imports?.forEach(visit)
   }
   modules.forEach(visit)
@@ -74,7 +76,7 @@ describe('the built console', () => {
   test('loads neither the component library nor the docs and their search with the landing page', () => {
     const files = [...filesOf(manifest, ['index.html'])].join()
     const chunks = Object.values(manifest).map(({ file }) => file)
-    for (const name of ['aria', 'more-icons', 'palette-dialog', 'doc-page', 'quick-start']) {
+    for (const name of ['aria', 'parts', 'more-icons', 'palette-dialog', 'doc-page', 'quick-start']) {
       expect(chunks.join()).toContain(`/${name}-`)
       expect(files).not.toContain(`/${name}-`)
     }

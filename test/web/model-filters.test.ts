@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { filterModels } from '../../web/lib/models/filter-models.ts'
 import { type CatalogModel, findModel } from '../../web/lib/models/model-catalog.ts'
-import { filterModels, readCompared, readModelFilters } from '../../web/lib/models/model-filters.ts'
+import { readCompared, readModelFilters } from '../../web/lib/models/model-filters.ts'
 
 function model(id: string, fields: Partial<CatalogModel> = {}): CatalogModel {
   return {

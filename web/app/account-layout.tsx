@@ -16,7 +16,7 @@ import {
   Users,
   Webhook,
 } from 'lucide-react'
-import { useMemo } from 'react'
+import { useEffect, useMemo } from 'react'
 import type { Permission } from '../../src/core/accounts/member-permissions.ts'
 import type { InvitationAnswer, ReceivedInvitationView } from '../../src/core/api/organisations.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
@@ -29,7 +29,7 @@ import { Note } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Money, MoneyPlace } from '../components/text/money.tsx'
 import { dropDrafts } from '../lib/form-drafts.ts'
-import { forgetHistory } from '../lib/playground/kept-history.ts'
+import { forgetHistory, noteHistoryOwner } from '../lib/playground/kept-history.ts'
 import { ROLES } from '../pages/organisation/roles.ts'
 import { AccountSwitcher } from './account-switcher.tsx'
 import { SideFrame } from './side-frame.tsx'
@@ -41,6 +41,8 @@ export function AccountLayout() {
   const router = useRouter()
   const pages = useMemo(() => accountPages(session), [session])
   useLiveAccount(session?.account.id)
+  const personId = session?.person.id ?? null
+  useEffect(() => noteHistoryOwner(personId), [personId])
   const signOut = async () => {
     // A read that is still running would be refused after signing out.
     await client.cancelQueries()

@@ -3,7 +3,6 @@ import { operatorSessionQuery } from '../api/operator-queries.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { noteShownAccount, RequestFailure, SHOWN_ACCOUNT_HEADER } from '../api/request.ts'
 import { noteDraftOwner } from '../lib/form-drafts.ts'
-import { noteHistoryOwner } from '../lib/playground/kept-history.ts'
 
 const TRIES = 2
 
@@ -40,7 +39,6 @@ export function createConsoleQueryClient(): QueryClient {
     noteShownAccount(session?.account.id ?? null)
     if (session === undefined) return
     noteDraftOwner(session?.person.id ?? null)
-    noteHistoryOwner(session?.person.id ?? null)
   })
   return client
 }

@@ -1,7 +1,5 @@
-import { AxisBottom, AxisLeft } from '@visx/axis'
-import { useParentSize } from '@visx/responsive'
-import { scaleBand, scaleLinear } from '@visx/scale'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
+import { axisMarks, columnPlaces } from '../../lib/chart-scale.ts'
 
 export interface ChartColumn {
   /** Names the column; its label is made of it. */
@@ -32,11 +30,14 @@ const HEIGHT = 220
 const MARGIN = { top: 10, right: 18, bottom: 26, left: 58 }
 const BOTTOM = HEIGHT - MARGIN.bottom
 const BAR_RADIUS = 3
-const LABEL = { className: 'fill-muted text-[11px] tabular-nums', fontFamily: 'inherit' }
+/** Of a step from one column to the next. */
+const PADDING = 0.25
+const LABEL = 'fill-muted text-[11px] tabular-nums'
 
 /** Values over time as columns. A drawing only: the exact values are in the table beside it. */
 export function ColumnChart(props: ColumnChartProps) {
-  const { parentRef, width } = useParentSize({ debounceTime: 50 })
+  const parentRef = useRef<HTMLDivElement>(null)
+  const width = useWidth(parentRef)
   const [active, setActive] = useState<string | null>(null)
   const text = props.columns.find(({ at }) => at === active)?.text
   const isEmpty = props.columns.every(({ value, errors = 0 }) => value === 0 && errors === 0)
@@ -56,6 +57,17 @@ export function ColumnChart(props: ColumnChartProps) {
   )
 }
 
+/** The width of an element in pixels, also after it changes; 0 before it is known. */
+function useWidth(element: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0)
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setWidth(entry?.contentRect.width ?? 0))
+    observer.observe(element.current!)
+    return () => observer.disconnect()
+  }, [element])
+  return width
+}
+
 function Drawing(
   props: ColumnChartProps & {
     width: number
@@ -64,25 +76,20 @@ function Drawing(
   },
 ) {
   const { columns, formatValue, formatLabel, labelWidth, isWhole = false, width, active, onActive } = props
-  const x = scaleBand({
-    domain: columns.map(({ at }) => at),
-    range: [MARGIN.left, width - MARGIN.right],
-    padding: 0.25,
-  })
+  const places = columnPlaces(columns.length, MARGIN.left, width - MARGIN.right, PADDING)
   const largest = Math.max(
     isWhole ? 4 : 0,
     ...columns.map(({ value, errors = 0 }) => Math.max(value, errors)),
   )
-  const y = scaleLinear({ domain: [0, largest || 1], range: [BOTTOM, MARGIN.top], nice: true })
-  const ticks = y.ticks(4).filter((tick) => !isWhole || Number.isInteger(tick))
+  const ticks = axisMarks(largest, isWhole)
+  const y = (value: number) => BOTTOM - (value / ticks.at(-1)!) * (BOTTOM - MARGIN.top)
   const every = Math.max(1, Math.ceil((columns.length * labelWidth) / (width - MARGIN.left)))
-  const labelled = columns.filter((_, index) => (columns.length - 1 - index) % every === 0)
-  const bar = (at: string, className: string, top: number, bottom = BOTTOM) => (
+  const bar = (index: number, className: string, top: number, bottom = BOTTOM) => (
     <rect
       className={className}
-      x={x(at)}
+      x={places.left(index)}
       y={top}
-      width={x.bandwidth()}
+      width={places.width}
       height={bottom - top}
       rx={bottom === BOTTOM ? BAR_RADIUS : 0}
     />
@@ -90,47 +97,45 @@ function Drawing(
   // Errors stand out before a neutral bar only.
   const hasErrors = columns.some(({ errors }) => errors !== undefined)
   const [fill, fillActive] = hasErrors ? ['fill-series-8', 'fill-muted'] : ['fill-accent-fill', 'fill-accent']
-  const stack = (at: string, parts: NonNullable<ChartColumn['parts']>) => {
+  const stack = (place: number, parts: NonNullable<ChartColumn['parts']>) => {
     let below = 0
     return parts.map(({ value, fill }, index) => {
       const bottom = y(below)
       below += value
       return (
         // biome-ignore lint/suspicious/noArrayIndexKey: parts have a place and no name.
-        <g key={index}>{value > 0 && bar(at, fill, y(below), bottom)}</g>
+        <g key={index}>{value > 0 && bar(place, fill, y(below), bottom)}</g>
       )
     })
   }
   return (
     <svg width={width} height={HEIGHT} aria-hidden="true">
       {ticks.map((tick) => (
-        <line key={tick} className="stroke-line" x1={MARGIN.left} x2={width} y1={y(tick)} y2={y(tick)} />
-      ))}
-      {columns.map(({ at, value, errors = 0, parts }) => (
-        <g key={at} onPointerEnter={() => onActive(at)} onPointerLeave={() => onActive(null)}>
-          {bar(at, active === at ? 'fill-sunken' : 'fill-transparent', MARGIN.top)}
-          {parts ? stack(at, parts) : bar(at, active === at ? fillActive : fill, y(value))}
-          {errors > 0 && bar(at, 'fill-bad-fill', y(errors))}
+        <g key={tick}>
+          <line className="stroke-line" x1={MARGIN.left} x2={width} y1={y(tick)} y2={y(tick)} />
+          <text className={LABEL} x={MARGIN.left - 8} y={y(tick) + 4} textAnchor="end">
+            {formatValue(tick, ticks[1]!)}
+          </text>
         </g>
       ))}
-      <AxisLeft
-        scale={y}
-        left={MARGIN.left}
-        tickValues={ticks}
-        tickFormat={(value) => formatValue(Number(value), ticks[1] ?? 0)}
-        hideAxisLine
-        hideTicks
-        tickLabelProps={{ ...LABEL, textAnchor: 'end', dx: -4, dy: 4 }}
-      />
-      <AxisBottom
-        scale={x}
-        top={BOTTOM}
-        tickValues={labelled.map(({ at }) => at)}
-        tickFormat={formatLabel}
-        hideTicks
-        axisLineClassName="stroke-line"
-        tickLabelProps={{ ...LABEL, textAnchor: 'middle', dy: 2 }}
-      />
+      {columns.map(({ at, value, errors = 0, parts }, index) => (
+        <g key={at} onPointerEnter={() => onActive(at)} onPointerLeave={() => onActive(null)}>
+          {bar(index, active === at ? 'fill-sunken' : 'fill-transparent', MARGIN.top)}
+          {parts ? stack(index, parts) : bar(index, active === at ? fillActive : fill, y(value))}
+          {errors > 0 && bar(index, 'fill-bad-fill', y(errors))}
+          {(columns.length - 1 - index) % every === 0 && (
+            <text
+              className={LABEL}
+              x={places.left(index) + places.width / 2}
+              y={BOTTOM + 18}
+              textAnchor="middle"
+            >
+              {formatLabel(at)}
+            </text>
+          )}
+        </g>
+      ))}
+      <line className="stroke-line" x1={MARGIN.left} x2={width - MARGIN.right} y1={BOTTOM} y2={BOTTOM} />
     </svg>
   )
 }

@@ -4,7 +4,8 @@ import { Button } from '../../components/form/button.tsx'
 import { CheckField, SelectField, type SelectOption, TextField } from '../../components/form/fields.tsx'
 import { useSettledText } from '../../components/form/use-settled-text.ts'
 import type { CatalogModel } from '../../lib/models/model-catalog.ts'
-import { distinct, type ModelFilters } from '../../lib/models/model-filters.ts'
+import { distinct } from '../../lib/models/filter-models.ts'
+import type { ModelFilters } from '../../lib/models/model-filters.ts'
 
 const ANY = { value: '', name: 'Any' }
 

@@ -1,0 +1,36 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { axisMarks, columnPlaces } from '../../web/lib/chart-scale.ts'
+
+test.each([
+  [1, [0, 0.5, 1]],
+  [0.35, [0, 0.1, 0.2, 0.3, 0.4]],
+  [4, [0, 1, 2, 3, 4]],
+  [321, [0, 100, 200, 300, 400]],
+  [0, [0, 0.5, 1]],
+])('an axis up to %d has round marks', (largest, marks) => {
+  expect(axisMarks(largest)).toEqual(marks)
+})
+
+test('whole values have whole marks', () => {
+  expect(axisMarks(3, true)).toEqual([0, 1, 2, 3])
+})
+
+test('every value is below the last mark, and the marks are few', () => {
+  fc.assert(
+    fc.property(fc.double({ min: 1e-9, max: 1e12, noNaN: true }), (largest) => {
+      const marks = axisMarks(largest)
+      expect(marks[0]).toBe(0)
+      expect(marks.at(-1)!).toBeGreaterThanOrEqual(largest * (1 - 1e-8))
+      expect(marks.length).toBeGreaterThan(2)
+      expect(marks.length).toBeLessThan(7)
+    }),
+  )
+})
+
+test('columns stand beside each other within their bounds', () => {
+  const { left, width } = columnPlaces(3, 10, 110, 0.25)
+  expect(left(0)).toBeGreaterThan(10)
+  expect(left(1)).toBeGreaterThan(left(0) + width)
+  expect(left(2) + width).toBeLessThan(110)
+})
