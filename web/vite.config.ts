@@ -44,9 +44,11 @@ export default defineConfig({
             },
             {
               name: (id, modules) => (isInFirstLoad(id, modules) ? 'site' : null),
-              test: /\/web\/(?!index|main)|\/node_modules\/lucide-react\/|preload-helper/,
+              test: /\/web\/(?!index|main)|preload-helper/,
               priority: 1,
             },
+            // Icons of nearly every page, and those that the landing page need not load.
+            { name: 'icons', test: /node_modules\/lucide-react\//, minShareCount: 12 },
             { name: 'more-icons', test: /node_modules\/lucide-react\//, minShareCount: 2 },
             { name: 'aria', test: /node_modules\/(react-aria|react-stately|@internationalized|@react-)/ },
             {

@@ -106,3 +106,53 @@ test.each([
   },
   60_000,
 )
+
+test('a visitor gets a first answer by visible buttons alone, in under a minute', async ({ annotate }) => {
+  const opened = await browser.open(stack.url)
+  const { page, watch } = opened
+  const sent: string[] = []
+  page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`))
+  const steps: string[] = []
+  // Both wait until the element is visible and nothing covers it.
+  const press = async (role: 'link' | 'button', name: string | RegExp) => {
+    await page.getByRole(role, { name }).first().click()
+    steps.push(`${role} ${name}`)
+  }
+  const type = async (label: string, text: string) => {
+    await page.getByLabel(label, { exact: true }).fill(text)
+    steps.push(`field ${label}`)
+  }
+  const startedAt = performance.now()
+  await page.goto(stack.url)
+  await press('link', 'Start with free credit')
+  await type('Email address', 'newcomer@example.test')
+  await type('Password', PASSWORD)
+  await press('button', 'Create account')
+  await press('link', /^Create an API key/)
+  await press('button', 'Create API key')
+  await type('Name', 'first key')
+  await press('button', 'Create key')
+  await press('button', 'Done')
+  await press('link', 'Playground')
+  await type('Message', 'Why do trains need switchyards?')
+  await press('button', 'Send')
+  await page.getByRole('link', { name: 'Details' }).waitFor()
+  const seconds = (performance.now() - startedAt) / 1_000
+  await annotate(`first answer after ${steps.length} steps and ${seconds.toFixed(1)} s`)
+  expect(steps.length).toBeLessThanOrEqual(12)
+  expect(seconds).toBeLessThan(60)
+
+  // A provider key that is pasted and not saved stays in its field.
+  const pasted = 'pasted-provider-key-51d2c7'
+  await goTo(page, 'Provider keys')
+  await page.getByRole('button', { name: 'Add provider key' }).first().click()
+  await page.getByRole('dialog').locator('input[type=password]').fill(pasted)
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  await goTo(page, 'Dashboard')
+  expect(sent.filter((request) => request.includes(pasted))).toEqual([])
+  expect(
+    await page.evaluate('JSON.stringify([localStorage, sessionStorage, document.cookie])'),
+  ).not.toContain(pasted)
+  expect(watch.problems).toEqual([])
+  await opened.context.close()
+}, 90_000)

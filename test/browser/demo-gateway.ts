@@ -26,7 +26,6 @@ export interface DemoGateway extends ConsoleStack {
   accountId: string
   adminKey: string
   callId: string
-  topUpId: string
 }
 
 export async function startDemoGateway(): Promise<DemoGateway> {
@@ -43,7 +42,7 @@ export async function startDemoGateway(): Promise<DemoGateway> {
   const client = consoleClient(stack.url)
   const body = { email: 'ada@analytical.example', password: 'points and levers' }
   const { account } = await client.json<SessionView>('/console/api/sign-up', { body })
-  const { id: topUpId } = await client.json<{ id: string }>('/console/api/top-ups', {
+  await client.json('/console/api/top-ups', {
     body: { amount_usd: '50.00', rail: 'development' },
   })
   const keys = await createKeys(client)
@@ -67,7 +66,6 @@ export async function startDemoGateway(): Promise<DemoGateway> {
     accountId: account.id,
     adminKey: await stack.adminKey(),
     callId,
-    topUpId,
   }
 }
 

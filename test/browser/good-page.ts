@@ -2,6 +2,8 @@ import { expect } from 'vitest'
 import { expectAccessible } from './accessibility.ts'
 import { NARROW, type WatchedPage, WIDE } from './browser.ts'
 import { expectToFit, heading, untilLoaded } from './on-screen.ts'
+import { expectAsPictured } from './page-outline.ts'
+import { pictureOf } from './pictures.ts'
 import { expectWholeFigures } from './whole-figures.ts'
 
 /** Opens a page and looks at it at both widths and in both themes, at its figures, and at what it asked for. */
@@ -19,5 +21,7 @@ export async function expectGoodPage(
     await expectAccessible(page)
   }
   await expectWholeFigures(page)
+  const picture = pictureOf(page.url())
+  if (picture) await expectAsPictured(page, picture.name)
   expect(watch.problems, url).toEqual([])
 }

@@ -186,6 +186,10 @@ async function pack(root: string, name: string): Promise<string> {
 async function checkParts(file: string): Promise<void> {
   await runProcess('tar', ['-xzf', file, '-C', folder])
   const root = join(folder, 'package')
+  const pictures = readdirSync(root, { recursive: true }).filter((path) =>
+    /\.(png|jpe?g|webp|gif)$/.test(String(path)),
+  )
+  if (pictures.length > 0) throw new Error(`the package holds pictures: ${pictures.join(', ')}`)
   // npm expects what package.json names in the lock file.
   await runProcess('npm', ['pkg', 'delete', 'devDependencies'], { cwd: root, signal })
   const args = ['sbom', '--package-lock-only', '--omit=dev', '--sbom-format=cyclonedx']

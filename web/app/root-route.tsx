@@ -48,8 +48,10 @@ function RootLayout() {
 }
 
 const TEXTS: Record<Exclude<GatewayView['answers'], 'real'>, string> = {
-  simulated: 'answers are simulated, not written by the models.',
-  mixed: 'answers of models without a connected provider are simulated.',
+  simulated:
+    'answers are simulated, not written by the models. With real provider keys the models answer, at their own speed; prices stay the same.',
+  mixed:
+    'answers of models without a connected provider are simulated. With its key they come from the model; prices stay the same.',
 }
 
 /** Says on every page that completions are made up, while they are. */

@@ -10,6 +10,9 @@ import { gatewayAddress } from '../lib/gateway-address.ts'
 import { snippet } from '../lib/snippets.ts'
 import { YardDrawing } from './yard-drawing.tsx'
 
+/** The first page of a visit loads no font for the few lines in it. */
+const SYSTEM_MONO = '[--font-mono:ui-monospace,monospace]'
+
 /** What the service is, the one line that tries it, and why to believe it. */
 export function LandingPage() {
   const heading = usePageTitle('One API for every model')
@@ -17,7 +20,9 @@ export function LandingPage() {
   const origin = gatewayAddress()
   return (
     <>
-      <section className="site-width grid items-center gap-8 py-[clamp(2rem,5vw,4rem)] min-[56rem]:grid-cols-2">
+      <section
+        className={`site-width grid items-center gap-8 py-[clamp(2rem,5vw,4rem)] min-[56rem]:grid-cols-2 ${SYSTEM_MONO}`}
+      >
         <div className="stack gap-6">
           <h1 className="text-hero leading-[1.04] tracking-[-0.04em]" ref={heading} tabIndex={-1}>
             One API for every model.
@@ -45,7 +50,7 @@ export function LandingPage() {
         <YardDrawing />
       </section>
 
-      <section className="border-y border-line bg-surface" aria-labelledby="first-call">
+      <section className={`border-y border-line bg-surface ${SYSTEM_MONO}`} aria-labelledby="first-call">
         <div className="site-width grid items-center gap-8 py-[clamp(2rem,5vw,4rem)] min-[56rem]:grid-cols-[1fr_1.6fr]">
           <div className="stack gap-2">
             <h2 className="text-xl" id="first-call">
@@ -64,7 +69,7 @@ export function LandingPage() {
         </div>
       </section>
 
-      <section className="site-width py-[clamp(2rem,5vw,4rem)]" aria-labelledby="promises">
+      <section className={`site-width py-[clamp(2rem,5vw,4rem)] ${SYSTEM_MONO}`} aria-labelledby="promises">
         <h2 className="text-xl" id="promises">
           Three promises, and how to verify them
         </h2>

@@ -48,6 +48,7 @@ test('the package holds the program, its licence and its lock file, and nothing 
   const { bin } = JSON.parse(read('package.json'))
   for (const path of [bin.switchyard, 'LICENSE', 'NOTICE', 'npm-shrinkwrap.json', 'dist/web/dist/index.html'])
     expect(paths()).toContain(path)
+  expect(paths().filter((path) => /\.(png|jpe?g|webp|gif)$/.test(path))).toEqual([])
   const unwanted =
     /(^|\/)(test|docs|deploy|bench\/(?!targets)|router-training|catalog-import|\.vite)\/|\.(map|ts|tsx|png|jpe?g|md)$/
   const allowed = ['README.md', 'CHANGELOG.md']

@@ -3,8 +3,8 @@ import { useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
 import { CheckField, SelectField, type SelectOption, TextField } from '../../components/form/fields.tsx'
 import { useSettledText } from '../../components/form/use-settled-text.ts'
-import type { CatalogModel } from '../../lib/models/model-catalog.ts'
 import { distinct } from '../../lib/models/filter-models.ts'
+import type { CatalogModel } from '../../lib/models/model-catalog.ts'
 import type { ModelFilters } from '../../lib/models/model-filters.ts'
 
 const ANY = { value: '', name: 'Any' }

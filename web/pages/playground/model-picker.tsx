@@ -4,8 +4,8 @@ import { DialogBox } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { formatCount, plural } from '../../lib/format.ts'
-import { type CatalogModel, canonicalId } from '../../lib/models/model-catalog.ts'
 import { filterModels } from '../../lib/models/filter-models.ts'
+import { type CatalogModel, canonicalId } from '../../lib/models/model-catalog.ts'
 import { unitPriceText } from '../../lib/models/unit-prices.ts'
 
 const SHOWN_MAX = 40
