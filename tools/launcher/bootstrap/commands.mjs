@@ -49,7 +49,11 @@ export const COMMANDS = {
   'console:dev': { entry: 'tools/launcher/serve-console.ts' },
   'console:screenshots': {
     entry: 'tools/launcher/test.ts',
-    args: ['--config', 'test/browser/screenshots.config.ts'],
+    args: ['--config', 'test/browser/screenshots.config.ts', 'take-screenshots'],
+  },
+  'console:speed': {
+    entry: 'tools/launcher/test.ts',
+    args: ['--config', 'test/browser/screenshots.config.ts', 'measure-speed'],
   },
   'router:eval': { entry: 'tools/router-training/eval.ts' },
   'router:quality': { entry: 'tools/router-training/write-quality.ts' },
