@@ -31,7 +31,7 @@ type DataTableProps<T, Header extends string> = {
   /** All that a phone shows in the line below, without headers; else it has every column, with its header. */
   brief?: ReadonlyArray<NoInfer<Header>>
   /** Checkboxes at the left edge. */
-  selection?: RowSelection<T>
+  selection?: RowSelection<T> | undefined
   /** Shown instead of the table while there are no rows. */
   empty?: ReactNode
 } & Keyed<T>

@@ -6,10 +6,10 @@ import { EmptyState } from '../../../components/feedback/messages.tsx'
 import { Button } from '../../../components/form/button.tsx'
 import { TextField } from '../../../components/form/fields.tsx'
 import { Panel } from '../../../components/layout/page.tsx'
+import { type RowSelection, useSelection } from '../../../components/table/selection.tsx'
 import { formatCount, plural } from '../../../lib/format.ts'
 import { findOffers, offersByHealth } from '../../../lib/live-stats.ts'
 import { offerChange, withOfferChange } from '../../../lib/operators/catalog-edits.ts'
-import { SelectBox, useSelection } from '../accounts/bulk-actions.tsx'
 import { ApplyEditsDialog, type ProposedEdits } from '../catalog/apply-edits-dialog.tsx'
 import { OperatorButton } from '../operator-button.tsx'
 import { OfferTable } from './provider-tables.tsx'
@@ -25,13 +25,13 @@ export function ProviderOffers(props: { offers: readonly OfferView[]; edits: Cat
   const { offers, edits } = props
   const [search, setSearch] = useState('')
   const [proposed, setProposed] = useState<ProposedEdits | null>(null)
-  const selection = useSelection(offers)
+  const { selection, chosen: rows, clear } = useSelection(offers, ({ id, model }) => `${id} for ${model}`)
   const content = edits?.content ?? {}
   const isOff = (offer: OfferView) => offerChange(content, offer)?.disabled === true
   const found = findOffers(offers, search)
   const groups = offersByHealth(found)
   // An offer of several models is chosen once.
-  const chosen = [...new Map(selection.chosen.map((offer) => [offer.id, offer])).values()]
+  const chosen = [...new Map(rows.map((offer) => [offer.id, offer])).values()]
   const bulkButton = (disable: boolean): ReactNode => {
     const some = chosen.filter((offer) => isOff(offer) !== disable)
     const count = plural(some.length, 'offer')
@@ -43,6 +43,7 @@ export function ProviderOffers(props: { offers: readonly OfferView[]; edits: Cat
           content,
         ),
         title: `${verb} ${count}?`,
+        confirm: `${verb} ${count}`,
         what: (
           <p>
             {some.length === 1 ? 'It receives' : 'They receive'} {disable ? 'no new calls' : 'calls again'}{' '}
@@ -91,13 +92,7 @@ export function ProviderOffers(props: { offers: readonly OfferView[]; edits: Cat
             title={title}
             offers={groups[name]}
             isOpen={isOpen || search !== ''}
-            select={(offer) => (
-              <SelectBox
-                about={`${offer.id} for ${offer.model}`}
-                checked={selection.has(offer.id)}
-                onChange={() => selection.toggle(offer.id)}
-              />
-            )}
+            selection={selection}
           />
         ))
       )}
@@ -105,7 +100,7 @@ export function ProviderOffers(props: { offers: readonly OfferView[]; edits: Cat
         <ApplyEditsDialog
           proposed={proposed}
           from={edits}
-          onApplied={selection.clear}
+          onApplied={clear}
           onClose={() => setProposed(null)}
         />
       )}
@@ -120,9 +115,9 @@ function OfferGroup(props: {
   title: string
   offers: readonly OfferView[]
   isOpen: boolean
-  select: (offer: OfferView) => ReactNode
+  selection: RowSelection<OfferView>
 }) {
-  const { title, offers, select } = props
+  const { title, offers, selection } = props
   const [isOpen, setIsOpen] = useState(props.isOpen)
   const [shown, setShown] = useState(SHOWN)
   if (offers.length === 0) return null
@@ -137,7 +132,7 @@ function OfferGroup(props: {
       </summary>
       {isOpen && (
         <div className="-mx-inset">
-          <OfferTable offers={offers.slice(0, shown)} titledBy="model" select={select} />
+          <OfferTable offers={offers.slice(0, shown)} titledBy="model" selection={selection} />
           {offers.length > shown && (
             <div className="flex justify-center border-t border-line p-3">
               <Button size="small" onClick={() => setShown(shown + SHOWN)}>

@@ -4,6 +4,7 @@ import type { EnabledView, OfferView, PriceView, ProviderView } from '../../../.
 import { path, requestJson } from '../../../api/request.ts'
 import { ConfirmDialog } from '../../../components/feedback/dialogs.tsx'
 import { DataTable, InCard, TwoLines } from '../../../components/table/data-table.tsx'
+import type { RowSelection } from '../../../components/table/selection.tsx'
 import { StateBadge } from '../../../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment } from '../../../lib/format.ts'
 import { unitPriceText } from '../../../lib/models/unit-prices.ts'
@@ -68,11 +69,10 @@ export function OfferTable(props: {
   titledBy: 'model' | 'provider'
   /** Further buttons for an offer. */
   actions?: (offer: OfferView) => ReactNode
-  /** Chooses an offer, for a change of several. */
-  select?: (offer: OfferView) => ReactNode
+  /** Chooses offers, for a change of several. */
+  selection?: RowSelection<OfferView>
 }) {
-  const { offers, titledBy, actions, select } = props
-  const title = titledBy === 'model' ? 'Model' : 'Provider'
+  const { offers, titledBy, actions, selection } = props
   const isRanked = new Set(offers.map(({ priority }) => priority)).size > 1
   return (
     <>
@@ -80,10 +80,9 @@ export function OfferTable(props: {
         caption="Offers; prices in USD per million tokens"
         rows={offers}
         rowKey={({ id, model }) => `${id} ${model}`}
-        title={title}
+        selection={selection}
         columns={{
-          Select: select ?? false,
-          [title]: (offer: OfferView) => (
+          [titledBy === 'model' ? 'Model' : 'Provider']: (offer: OfferView) => (
             <span className="stack-tight">
               {titledBy === 'model' ? <ModelLink id={offer.model} /> : <ProviderLink id={offer.provider} />}
               <code className="text-sm text-muted">{offer.upstream_model}</code>
