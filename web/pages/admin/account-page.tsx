@@ -42,6 +42,8 @@ const SECTIONS = [
   { id: 'calls', name: 'Calls' },
   { id: 'keys', name: 'Keys' },
   { id: 'ledger', name: 'Ledger' },
+  { id: 'endpoints', name: 'Endpoints' },
+  { id: 'spend', name: 'Spend' },
   { id: 'billing', name: 'Top-ups and invoices' },
   { id: 'alarms', name: 'Alarms' },
   { id: 'messages', name: 'Messages' },
@@ -119,12 +121,16 @@ function Account({ account }: { account: OperatorAccountDetail }) {
       <Section id="ledger">
         <AccountLedger accountId={account.id} />
       </Section>
-      <Panel title="Endpoints on request">
-        <AccountSurfaces account={account} />
-      </Panel>
-      <Panel title="Spend, last 30 days">
-        <AccountSpend spend={account.spend} />
-      </Panel>
+      <Section id="endpoints">
+        <Panel title="Endpoints on request">
+          <AccountSurfaces account={account} />
+        </Panel>
+      </Section>
+      <Section id="spend">
+        <Panel title="Spend, last 30 days">
+          <AccountSpend spend={account.spend} />
+        </Panel>
+      </Section>
       <Section id="billing">
         <Panel title="Top-ups and suspensions">
           <AccountTopUps account={account} />
