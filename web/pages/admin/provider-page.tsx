@@ -7,7 +7,7 @@ import { catalogQuery, providerHoursQuery } from '../../api/operator-queries.ts'
 import { useOffers, useProviders } from '../../api/use-moving.ts'
 import { Note, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
-import { Stats } from '../../components/text/values.tsx'
+import { StateBadge, Stats } from '../../components/text/values.tsx'
 import { formatCount, formatDuration, formatShare, plural } from '../../lib/format.ts'
 import { providerChange, withProviderChange } from '../../lib/operators/catalog-edits.ts'
 import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
@@ -40,7 +40,11 @@ export function ProviderPage() {
         description={
           provider && (
             <span className="row gap-x-3">
-              <OwnBreaker provider={provider} />
+              {provider.breaker.breaker === 'closed' ? (
+                <StateBadge state="ready" name="Receives calls" />
+              ) : (
+                <OwnBreaker provider={provider} />
+              )}
               <span>
                 <code>{id}</code> · API: {WIRE_NAMES[provider.wire] ?? provider.wire} ·{' '}
                 {provider.zdr ? 'no retention' : 'may retain prompts'} ·{' '}
