@@ -113,7 +113,7 @@ async function addProviderKeyAndWebhook(client: ConsoleClient, url: string): Pro
 /** Calls of this minute, most of them good, for the live stats; returns the id of one. */
 async function makeCalls({ url }: TestStack, key: string): Promise<string> {
   const messages = [{ role: 'user', content: PROMPT }]
-  const call = (model: string) => ask({ url, key }, { model, messages })
+  const call = (model: string) => ask({ url, key }, { model, messages, session_id: 'timetable' })
   const { id } = await call('anthropic/claude-sonnet-5')
   for (let done = 0; done < FRESH_CALLS; done += MODELS.length) await Promise.all(MODELS.map(call))
   await call('auto')
