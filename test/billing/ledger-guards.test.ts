@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Postgres, sqlStateOf } from '../../src/platform/postgres/postgres.ts'
+import { type PostgresTransaction, sqlStateOf } from '../../src/platform/postgres/postgres.ts'
 import { openTestAccount } from '../helpers/billing.ts'
 import { testLedger } from '../helpers/resources.ts'
 
@@ -52,7 +52,7 @@ describe('the database itself keeps the ledger', () => {
   })
 
   test('no insert reads the whole ledger, also in a session that began with an empty one', async () => {
-    const post = (tx: Postgres, from: number, to: number) =>
+    const post = (tx: PostgresTransaction, from: number, to: number) =>
       tx.$executeRawUnsafe(
         `WITH added AS (SELECT 'evt_scan' || number AS id FROM generate_series($2::int, $3::int) AS number),
          t AS (INSERT INTO ledger_transactions (id, kind, account_id) SELECT id, 'adjustment', $1 FROM added)
