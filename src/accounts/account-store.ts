@@ -253,7 +253,7 @@ export function createAccountDirectory(postgres: Postgres) {
 }
 
 /** Prisma does not escape the wildcards of LIKE. */
-const escapeLike = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
+export const escapeLike = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
 
 export const emailTaken = (): ApiError =>
   new ApiError('email_taken', 'An account with this email already exists. Sign in, or reset its password.', {

@@ -5,7 +5,7 @@ import { newId } from '../core/kernel/ids.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { ApiKey as ApiKeyRow } from '../platform/prisma-client/client.ts'
-import type { AccountState } from './account-store.ts'
+import { type AccountState, escapeLike } from './account-store.ts'
 import { type KeyCreator, keyCreatorOf } from './key-creator.ts'
 import type { KeyHasher } from './key-hash.ts'
 import type { StoredOperator } from './operators/operator-store.ts'
@@ -96,6 +96,9 @@ const BESIDE = {
   surfaceGrants: GRANTS,
 } as const
 
+/** As many keys as a search by name reads. */
+const NAMED_MAX = 1_000
+
 /** The lock on the account's row serializes counting its keys. */
 const LOCK_ACCOUNT = 'SELECT id FROM accounts WHERE id = $1 FOR UPDATE'
 
@@ -184,6 +187,28 @@ export function createKeyStore(
         orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
         omit: HIDDEN,
       })
+    },
+
+    /** The keys, of one account or all, whose names have a text, or whose id it is; at most a thousand. */
+    async idsNamed(text: string, accountId: string | null): Promise<string[]> {
+      const keys = await postgres.apiKey.findMany({
+        where: {
+          ...(accountId !== null && { accountId }),
+          OR: [{ id: text }, { name: { contains: escapeLike(text), mode: 'insensitive' } }],
+        },
+        select: { id: true },
+        take: NAMED_MAX,
+      })
+      return keys.map(({ id }) => id)
+    },
+
+    /** The names of keys by their ids. */
+    async names(ids: readonly string[]): Promise<Map<string, string>> {
+      const keys = await postgres.apiKey.findMany({
+        where: { id: { in: [...ids] } },
+        select: { id: true, name: true },
+      })
+      return new Map(keys.map(({ id, name }) => [id, name]))
     },
 
     /** Revokes a key permanently; idempotent. Null if there is no such key. */

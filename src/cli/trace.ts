@@ -3,7 +3,7 @@ import { ARCHIVED_CALL, createCallRecords } from '../billing/call-records/call-r
 import { findCallInFlight } from '../billing/call-records/find-call-in-flight.ts'
 import { settledTimeline } from '../billing/call-records/operator-call.ts'
 import { readConfig } from '../config.ts'
-import type { SettledTimeline, TimelineEvent } from '../core/api/calls.ts'
+import type { TimelineEvent } from '../core/api/calls.ts'
 import { callIdOfResponse } from '../core/kernel/ids.ts'
 import { DAY_MS } from '../core/kernel/time.ts'
 import { closeCallQueues, openCallQueues } from '../platform/queues/call-queues.ts'
@@ -63,7 +63,7 @@ async function traceRunning(id: string, days: number, redis: Redis): Promise<Com
   }
 }
 
-function describe({ timeline, attempts: _attempts, ...view }: SettledTimeline): string {
+function describe({ timeline, attempts: _attempts, ...view }: ReturnType<typeof settledTimeline>): string {
   return `${lines({ ...view })}\n\n${eventLines(timeline)}`
 }
 

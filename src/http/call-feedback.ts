@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { CallRecord } from '../billing/call-records/call-records.ts'
+import type { CallRecord } from '../billing/call-records/call-record.ts'
 import { Feedback, FeedbackBody } from '../core/api/calls.ts'
 import { TASK_KINDS } from '../core/auto/quality-figure.ts'
 import { invalid } from '../core/kernel/errors.ts'

@@ -1,19 +1,31 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
+import type { CallFilter } from '../billing/call-records/call-filter.ts'
+import type { CallPage as CallPages, CallQuery } from '../billing/call-records/call-list.ts'
 import type { RunRead } from '../billing/call-records/call-lookup.ts'
-import {
-  ARCHIVED_CALL,
-  type CallFilter,
-  type CallRecord,
-  type ListedCall,
-} from '../billing/call-records/call-records.ts'
+import type { CallRecord, ListedCall } from '../billing/call-records/call-record.ts'
+import { ARCHIVED_CALL } from '../billing/call-records/call-records.ts'
 import type { Reports } from '../billing/reports/reports.ts'
 import type { PromptLogStore } from '../calls/prompt-logs/prompt-log-store.ts'
-import { CALL_STATUSES, CallDetail, CallSummary, Generation, GenerationDetail } from '../core/api/calls.ts'
+import {
+  CALL_STATUSES,
+  CallDetail,
+  CallPage,
+  CallSummary,
+  Generation,
+  GenerationDetail,
+} from '../core/api/calls.ts'
 import { CLOSED } from '../core/api/request-fields.ts'
 import { Page } from '../core/api/shared.ts'
-import { Cursor, formatCursor, parseCursor, TIME_RANGE } from '../core/billing/usage-query.ts'
+import { CALL_PAGE, type CallPosition } from '../core/billing/call-position.ts'
+import {
+  type CallCursor,
+  Cursor,
+  formatCursor,
+  parseCursor,
+  TIME_RANGE,
+} from '../core/billing/usage-query.ts'
 import { TIME_ZONE, zonedTimeRange } from '../core/billing/zoned-time-range.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { callCreatedAt, callIdOfResponse } from '../core/kernel/ids.ts'
@@ -26,10 +38,11 @@ import {
   callReader,
   noStore,
 } from './account-access.ts'
+import { askedPage, type CallPageQuery, callPage, SearchText } from './call-page.ts'
 import { byokFailures, type CallReader, callView, isRescued } from './call-view.ts'
-import { OfId, pageOf } from './page.ts'
+import { OfId } from './page.ts'
 import { askingKey } from './plugins/authenticate.ts'
-import { CSV_PAGE, cursorOf, REPORT_FORMAT, reportFormat, streamCallsCsv } from './report-format.ts'
+import { CSV_PAGE, REPORT_FORMAT, reportFormat, streamCallsCsv } from './report-format.ts'
 import { holdReportSlot, lookupSlots, reportSlots, type Slots } from './slots.ts'
 
 /** A group of readers of calls, with their parameters and JSON. */
@@ -37,11 +50,16 @@ interface Audience extends AccountAccess {
   slots: Slots
   query: object
   response: TSchema
+  /** What the parameters ask for besides the period. */
+  asked(query: ListQuery, accountId: string): AskedPage | Promise<AskedPage>
+  pageOf(page: CallPages, view: (call: ListedCall) => unknown): unknown
   viewOf(call: ListedCall, reader: CallReader): unknown
   /** When the prompt logs of some calls expire; absent: not shown. */
   promptLogExpiries?: PromptLogStore['expiries']
   format(request: FastifyRequest<{ Querystring: unknown }>): 'json' | 'csv'
 }
+
+type AskedPage = Omit<CallQuery, 'accountId' | 'range' | 'limit'>
 
 const pageSize = (maximum: number, byDefault: number) => ({
   limit: Type.Integer({ minimum: 1, maximum, default: byDefault }),
@@ -57,9 +75,19 @@ export const usageCallsRoute =
       slots: reportSlots(),
       query: { ...REPORT_FORMAT, ...pageSize(CSV_PAGE, 100), ...cursor, ...ACCOUNT_ID },
       response: Page(Generation),
+      asked: ({ cursor }) => ({ position: cursor === undefined ? null : positionOf(parseCursor(cursor)) }),
+      pageOf: ({ calls, next }, view) => ({
+        object: 'list',
+        data: calls.map(view),
+        has_more: next !== null,
+        next_cursor: next && formatCursor({ admittedAtMs: Number(next.value), callId: next.id }),
+      }),
       viewOf: callView,
       format: reportFormat,
     })
+
+const positionOf = (after: CallCursor | null): CallPosition | null =>
+  after && { isEnd: false, value: BigInt(after.admittedAtMs), id: after.callId }
 
 /** GET /v1/generations/{id}: the result and cost of a call of the key's account. */
 export const generationsRoute =
@@ -88,10 +116,7 @@ export const generationsRoute =
 
 const FILTERS = {
   ...TIME_ZONE,
-  /** The id of the call, or the client's own id of the request. */
-  id: Type.Optional(Type.String({ maxLength: 200 })),
-  /** Part of the client's labels, see Labels. */
-  tag: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  q: SearchText,
   model: Type.Optional(Type.String()),
   key_id: Type.Optional(Type.String()),
   /** The creator of the key. */
@@ -102,12 +127,25 @@ const FILTERS = {
 /** GET /console/api/calls, its CSV export and single calls, for the session's account. */
 export const consoleCallRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
-  const { consoleSlots: slots, promptLogs } = services
-  const ofAccount = { ...bySession(app, 'usage'), slots, viewOf: callSummary }
+  const { consoleSlots: slots, promptLogs, keys } = services
+  const ofAccount = {
+    ...bySession(app, 'usage'),
+    slots,
+    viewOf: callSummary,
+    pageOf: callPage,
+    async asked(query: ListQuery, accountId: string): Promise<AskedPage> {
+      const { q: text } = query
+      const keyIds = text === undefined ? [] : await keys.idsNamed(text, accountId)
+      return {
+        ...askedPage(query),
+        filter: { ...filterOf(query), ...(text !== undefined && { text: { text, keyIds } }) },
+      }
+    },
+  }
   registerList(app, '/calls', {
     ...ofAccount,
-    query: { ...FILTERS, ...cursor, ...pageSize(200, 50) },
-    response: Page(CallSummary),
+    query: { ...FILTERS, ...CALL_PAGE, ...pageSize(200, 50) },
+    response: CallPage(CallSummary),
     promptLogExpiries: promptLogs.expiries,
     format: () => 'json',
   })
@@ -133,9 +171,8 @@ export const consoleCallRoutes: FastifyPluginAsyncTypebox = async (app) => {
 }
 
 type ListQuery = Partial<
-  Record<'cursor' | 'id' | 'tag' | 'model' | 'key_id' | 'member_id' | 'status' | 'time_zone', string> & {
-    limit: number
-  }
+  Record<'cursor' | 'at' | 'q' | 'model' | 'key_id' | 'member_id' | 'status' | 'time_zone', string> &
+    CallPageQuery & { limit: number }
 >
 
 function registerList(
@@ -154,30 +191,20 @@ function registerList(
     const query = request.query as ListQuery
     const { limit = CSV_PAGE } = query
     const range = zonedTimeRange(request.query, clock())
-    const filter = filterOf(query)
-    const after = query.cursor === undefined ? null : parseCursor(query.cursor)
+    const asked = await audience.asked(query, accountId)
     const format = audience.format(request)
-    const readPage = holdReportSlot(reply.raw, slots.take(holder), (from, size) =>
-      reports.calls.page(accountId, range, from, size, filter),
+    const readPage = holdReportSlot(reply.raw, slots.take(holder), (position, size) =>
+      reports.calls.list({ ...asked, accountId, range, position, limit: size }),
     )
-    if (format === 'csv') return streamCallsCsv(await readPage(after, CSV_PAGE), readPage, reply, reader)
-    const calls = await readPage(after, limit + 1)
-    const expiries = await audience.promptLogExpiries?.(calls.map(({ id }) => id))
-    const view = (call: ListedCall) => withPromptLog(viewOf(call, reader) as { id: string }, expiries)
-    return pageOf(calls, limit, view, (shown) => formatCursor(cursorOf(shown.at(-1)!)))
+    const { position = null } = asked
+    if (format === 'csv') return streamCallsCsv(await readPage(position, CSV_PAGE), readPage, reply, reader)
+    const page = await readPage(position, limit)
+    const expiries = await audience.promptLogExpiries?.(page.calls.map(({ id }) => id))
+    return audience.pageOf(page, (call) => withPromptLog(viewOf(call, reader) as { id: string }, expiries))
   })
 }
 
-const filterOf = ({
-  id,
-  tag,
-  model,
-  key_id: keyId,
-  member_id: memberId,
-  status = 'any',
-}: ListQuery): CallFilter => ({
-  ...(id !== undefined && { id }),
-  ...(tag !== undefined && { tag }),
+const filterOf = ({ model, key_id: keyId, member_id: memberId, status = 'any' }: ListQuery): CallFilter => ({
   ...(model !== undefined && { model }),
   ...(keyId !== undefined && { keyId }),
   ...(memberId !== undefined && { memberId }),

@@ -1,4 +1,4 @@
-import { type CallRecord, callTimes, type ListedCall, ratesOf } from '../billing/call-records/call-records.ts'
+import { type CallRecord, callTimes, type ListedCall, ratesOf } from '../billing/call-records/call-record.ts'
 import type { ByokFailureView, Generation } from '../core/api/calls.ts'
 import { isAutoModel } from '../core/auto/auto-routing.ts'
 import { formatRates } from '../core/catalog/token-rates.ts'

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { ListedCall } from '../billing/call-records/call-records.ts'
-import type { CallCursor } from '../core/billing/usage-query.ts'
+import type { CallPage } from '../billing/call-records/call-list.ts'
+import type { CallPosition } from '../core/billing/call-position.ts'
 import { CALL_CSV_HEAD, type CallReader, callCsvCells, callView } from './call-view.ts'
 import { asCsv, csvLine } from './csv.ts'
 
@@ -22,15 +22,15 @@ export const CSV_PAGE = 1_000
 /** A client that reads nothing of its export for this long is disconnected, and its slot is free again. */
 const SILENCE_MAX_MS = 60_000
 
-/** Reads the page after a cursor. */
-export type ReadPage = (after: CallCursor | null, limit: number) => Promise<ListedCall[]>
+/** Reads the page at a position. */
+export type ReadPage = (position: CallPosition | null, limit: number) => Promise<CallPage>
 
 /**
  * Streams every call from the first page on, one page at a time and as fast as the client reads. If a page cannot be
  * read, the connection is broken, so that an incomplete export is not taken for a complete one.
  */
 export function streamCallsCsv(
-  first: ListedCall[],
+  first: CallPage,
   readPage: ReadPage,
   reply: FastifyReply,
   reader: CallReader,
@@ -38,17 +38,11 @@ export function streamCallsCsv(
   async function* lines(): AsyncGenerator<string> {
     yield csvLine(CALL_CSV_HEAD)
     for (let page = first; ; ) {
-      yield page.map((call) => csvLine(callCsvCells(callView(call, reader)))).join('')
-      const last = page.at(-1)
-      if (page.length < CSV_PAGE || !last) return
-      page = await readPage(cursorOf(last), CSV_PAGE)
+      yield page.calls.map((call) => csvLine(callCsvCells(callView(call, reader)))).join('')
+      if (page.next === null) return
+      page = await readPage(page.next, CSV_PAGE)
     }
   }
   reply.raw.setTimeout(SILENCE_MAX_MS, () => reply.raw.destroy())
   return asCsv(reply, 'calls').send(Readable.from(lines(), { objectMode: false }))
 }
-
-export const cursorOf = ({ id, admittedAt }: ListedCall): CallCursor => ({
-  admittedAtMs: admittedAt,
-  callId: id,
-})

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { CallPage } from '../billing/call-records/call-list.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { createSharedRoom } from '../core/kernel/shared-room.ts'
 import { whenResponseCloses } from './calls/event-stream.ts'
@@ -90,6 +91,8 @@ export const lookupSlots = (): Slots =>
     allTaken: 'This gateway runs as many look-ups as it can. Retry shortly.',
   })
 
+const NO_PAGE: CallPage = { calls: [], previous: null, next: null, searchedToMs: null }
+
 /**
  * Holds a slot for a report until its response is over and no page is being read: a query continues without its client,
  * so clients that leave at once could otherwise have more running than there are slots. Returns a reader of pages,
@@ -105,11 +108,11 @@ export function holdReportSlot(response: ServerResponse, giveBack: () => void, r
     isOver = true
     ended()
   })
-  return async (after, limit) => {
-    if (isOver) return []
+  return async (position, limit) => {
+    if (isOver) return NO_PAGE
     reading += 1
     try {
-      return await readPage(after, limit)
+      return await readPage(position, limit)
     } finally {
       reading -= 1
       ended()

@@ -2,10 +2,19 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import pino from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccountStore } from '../../src/accounts/account-store.ts'
 import { createInvitationStore } from '../../src/accounts/organisation/invitation-store.ts'
-import { createCallRecords, readClaimWait } from '../../src/billing/call-records/call-records.ts'
+import {
+  CALLS_SEARCHED_MAX,
+  type CallPage,
+  type CallQuery,
+} from '../../src/billing/call-records/call-list.ts'
+import {
+  type CallRecords,
+  createCallRecords,
+  readClaimWait,
+} from '../../src/billing/call-records/call-records.ts'
 import { findCharges, findKnownCalls } from '../../src/billing/call-records/known-calls.ts'
 import { createAllowanceStore } from '../../src/billing/holds/allowance-store.ts'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
@@ -31,8 +40,10 @@ import { createConflictStore } from '../../src/billing/settlement/conflict-store
 import { creditReportedFailures } from '../../src/billing/settlement/credit-reported-failures.ts'
 import { createQuarantineStore } from '../../src/billing/settlement/quarantine-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
+import { CALL_SORTS } from '../../src/core/api/calls.ts'
 import { allowancePeriod } from '../../src/core/billing/allowance-period.ts'
 import { accountBudget, keyBudget, memberBudget } from '../../src/core/billing/budget.ts'
+import type { CallPosition } from '../../src/core/billing/call-position.ts'
 import { bucketStarts } from '../../src/core/billing/time-buckets.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
@@ -52,9 +63,10 @@ import { testLedger, testRedis } from '../helpers/resources.ts'
 
 /** A statement may read this many calls or entries, however many there are. */
 const ROWS_MAX = 25_000
-/** Statistics of models and providers read the latest hundred thousand calls. */
+/** Statistics of models and providers read the latest hundred thousand calls; a page of a sorted or searched list half of them. */
 const STATISTICS_ROWS_MAX = 100_000
 const CALLS = 1_000_000
+const ORDERS = CALL_SORTS.flatMap((by) => [false, true].map((isAscending) => ({ by, isAscending })))
 const HISTORY_TABLE = /\b(call_records|ledger_transactions|ledger_entries)\b/
 
 /** Prisma's own queries of these tables. All but `findByRequestId`, of the command `trace`, are by primary key. */
@@ -75,11 +87,14 @@ interface Statement {
   values: unknown[]
   /** It is planned for its values each time. */
   isCustom: boolean
+  /** And by indexes. */
+  isByIndex: boolean
 }
 
 const recorded = new Map<string, Statement>()
 /** Connections in a transaction of custom plans. */
 const custom = new Set<pg.Client>()
+const byIndex = new Set<pg.Client>()
 const query = pg.Client.prototype.query
 /** Records statements where all of them pass: in the driver. Before the first connection, which keeps the function it finds. */
 pg.Client.prototype.query = function (this: pg.Client, ...args: never[]) {
@@ -87,8 +102,10 @@ pg.Client.prototype.query = function (this: pg.Client, ...args: never[]) {
   const text = typeof config === 'string' ? config : config.text
   const given = (typeof config === 'object' && config.values) || (Array.isArray(values) ? values : [])
   if (/^SET LOCAL plan_cache_mode/.test(text)) custom.add(this)
-  if (/^(COMMIT|ROLLBACK)/.test(text)) custom.delete(this)
-  if (HISTORY_TABLE.test(text)) recorded.set(text, { text, values: [...given], isCustom: custom.has(this) })
+  if (/^SET LOCAL enable_seqscan/.test(text)) byIndex.add(this)
+  if (/^(COMMIT|ROLLBACK)/.test(text)) for (const kind of [custom, byIndex]) kind.delete(this)
+  const plans = { isCustom: custom.has(this), isByIndex: byIndex.has(this) }
+  if (HISTORY_TABLE.test(text)) recorded.set(text, { text, values: [...given], ...plans })
   return (query as (...all: never[]) => never).apply(this, args)
 } as typeof query
 
@@ -125,22 +142,43 @@ async function runEverything(): Promise<void> {
   const year = { fromMs: now - 365 * DAY_MS, toMs: now + 1 }
 
   const records = createCallRecords(postgres)
-  const listed = await records.page(busy, range, null, 50)
-  expect(listed).toHaveLength(50)
-  const ids = listed.map(({ id }) => id)
+  const all = { accountId: null, range, limit: 50 }
+  const listed = await records.list({ ...all, accountId: busy })
+  expect(listed.calls).toHaveLength(50)
+  const ids = listed.calls.map(({ id }) => id)
   await records.find(ids[0]!)
-  const { admittedAt, id: callId } = listed.at(-1)!
-  await records.page(busy, range, { admittedAtMs: admittedAt, callId }, 50, {
-    model: 'acme/large-2',
-    status: 'completed',
+  const text = (more: object) => ({ text: { text: 'large-2', keyIds: [], ...more } })
+  for (const [accountId, keyId] of [
+    [busy, null],
+    [busy, `${busy}_1`],
+    [null, null],
+  ])
+    for (const order of ORDERS) {
+      const query = { ...all, accountId: accountId ?? null, order, filter: { keyId: keyId ?? null } }
+      const { next } = await records.list(query)
+      await records.list({ ...query, position: { ...next!, isEnd: true } })
+      await records.list({
+        ...query,
+        position: next,
+        filter: { ...query.filter, status: 'failed', ...text({}) },
+      })
+    }
+  await records.list({ ...all, accountId: busy, filter: { memberId: other, model: 'acme/large-2' } })
+  await records.list({ ...all, accountId: busy, filter: { text: { text: ids[3]!, keyIds: [] } } })
+  await records.list({
+    ...{ ...all, atMs: now - 9 * DAY_MS },
+    filter: {
+      ...{
+        accountIds: [busy, other],
+        keyIds: [`${busy}_1`],
+        anyModel: 'acme/large-1',
+        requestId: 'request-7',
+      },
+      ...{ offerId: 'acme/large-1', minDurationMs: 3, ...text({ ofOperator: { accountIds: [busy] } }) },
+    },
   })
-  await records.page(busy, range, null, 50, { keyId: `${busy}_1` })
   await records.recentSessions(busy, range.fromMs)
   await records.ofSession(busy, 'some-session')
-  await records.page(busy, range, null, 50, { memberId: other })
-  await records.page(busy, range, null, 50, { id: ids[3]! })
-  await records.search({}, range, ids[2]!, 50)
-  await records.search({ accountId: other, model: 'acme/large-1', status: 'completed' }, range, null, 50)
   await records.settledSince([busy, other], now - HOUR_MS)
   await readClaimWait(postgres, now)
   await findKnownCalls(postgres, ids)
@@ -185,7 +223,7 @@ async function runEverything(): Promise<void> {
   const top = readLedgerCursor(undefined)
   const page = await lists.page(busy, top, 20)
   expect(page).toHaveLength(20)
-  await lists.filteredPage(busy, { ...top, call: { at: admittedAt, id: callId } }, 20, {
+  await lists.filteredPage(busy, { ...top, call: { at: listed.calls[49]!.admittedAt, id: ids[49]! } }, 20, {
     kind: null,
     byCall: true,
   })
@@ -262,12 +300,17 @@ test('no statement reads more of a history of a million calls than a bound, or s
   await client.connect()
   const found: string[] = []
   let explained = 0
-  for (const { text, values, isCustom } of [...recorded.values()])
+  for (const { text, values, isCustom, isByIndex } of [...recorded.values()])
     for (const mode of isCustom ? ['force_custom_plan'] : ['force_custom_plan', 'force_generic_plan']) {
-      const plan = await explain(client, text, values, mode)
+      const plan = await explain(
+        client,
+        text,
+        values,
+        isByIndex ? `${mode}; SET LOCAL enable_seqscan = off` : mode,
+      )
       if (plan === null) continue
       explained++
-      const max = text.includes('latest AS') ? STATISTICS_ROWS_MAX : ROWS_MAX
+      const max = /latest AS|AS latest (?:WHERE|ORDER)/.test(text) ? STATISTICS_ROWS_MAX : ROWS_MAX
       found.push(...excesses(plan, max).map((excess) => `${mode}: ${excess}: ${text.replace(/\s+/g, ' ')}`))
     }
   await client.end()
@@ -282,6 +325,80 @@ test('no statement reads more of a history of a million calls than a bound, or s
         .map(({ name }) => name)
     })
     .toEqual([])
+})
+
+describe('a list of a million calls', () => {
+  const range = { fromMs: 0, toMs: now }
+  let records: CallRecords
+  beforeAll(() => {
+    records = createCallRecords(ledger.postgres)
+  })
+
+  test.each(CALL_SORTS)('shows a page by %s within 300 ms, wherever it is', async (by) => {
+    const order = { by, isAscending: false }
+    const figures: Record<string, number> = {}
+    const time = async (name: string, query: Omit<CallQuery, 'limit' | 'range'>) => {
+      for (let turn = 0; turn < 2; turn++) {
+        const startedAt = performance.now()
+        await records.list({ ...query, range, limit: 50 })
+        figures[name] = Math.min(figures[name] ?? Number.POSITIVE_INFINITY, performance.now() - startedAt)
+      }
+    }
+    for (const accountId of [busy, null]) {
+      const { next } = await records.list({ accountId, range, order, limit: 3 })
+      const deep = by === 'time' ? { atMs: now - 50 * DAY_MS } : { position: { ...next!, id: 'm' } }
+      const filter = { text: { text: 'in no call', keyIds: [] } }
+      await time(`first of ${accountId}`, { accountId, order })
+      await time(`deep in ${accountId}`, { accountId, order, ...deep })
+      await time(`searched in vain in ${accountId}`, { accountId, order, ...deep, filter })
+    }
+    expect(Object.entries(figures).filter(([, ms]) => ms >= 300)).toEqual([])
+  })
+
+  test('is walked forwards and back without a gap, also where calls tie', async () => {
+    const span = { fromMs: now - 2 * HOUR_MS, toMs: now - HOUR_MS }
+    for (const accountId of [other, null])
+      for (const order of accountId === null ? ORDERS.slice(0, 3) : ORDERS) {
+        const query = { accountId, range: span, order, filter: { model: 'acme/large-0' } }
+        const ids = (await records.list({ ...query, limit: 1_000 })).calls.map(({ id }) => id)
+        const pages: CallPage[] = []
+        expect(ids.length).toBeGreaterThan(10)
+        for (let position: CallPosition | null | undefined; position !== null; ) {
+          const page = await records.list({ ...query, position: position ?? null, limit: 13 })
+          pages.push(page)
+          position = page.next
+        }
+        expect(pages.flatMap(({ calls }) => calls.map(({ id }) => id))).toEqual(ids)
+        for (const [at, page] of pages.entries()) {
+          if (page.previous === null) expect(at).toBe(0)
+          else
+            expect((await records.list({ ...query, position: page.previous, limit: 13 })).calls).toEqual(
+              pages[at - 1]!.calls,
+            )
+        }
+      }
+  })
+
+  test('is searched a part at a time, to its end', async () => {
+    const found: string[] = []
+    const stops: number[] = []
+    const filter = { text: { text: 'request-11', keyIds: [] } }
+    for (let position: CallPosition | null | undefined; position !== null; ) {
+      const page = await records.list({
+        accountId: busy,
+        range,
+        filter,
+        limit: 50,
+        position: position ?? null,
+      })
+      found.push(...page.calls.map(({ requestId }) => requestId))
+      if (page.searchedToMs !== null) stops.push(page.searchedToMs)
+      position = page.next
+    }
+    expect(found).toEqual(['request-11'])
+    expect(stops).toEqual(stops.toSorted((a, b) => b - a))
+    expect(stops).toHaveLength(Math.ceil((0.9 * CALLS) / CALLS_SEARCHED_MAX) - 1)
+  })
 })
 
 test('a spend cap is raised within milliseconds, whatever the account spent', async () => {

@@ -1,13 +1,15 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { ListedCall } from '../../src/billing/call-records/call-records.ts'
+import type { CallPage } from '../../src/billing/call-records/call-list.ts'
 import { holdReportSlot } from '../../src/http/slots.ts'
+
+const NO_PAGE: CallPage = { calls: [], previous: null, next: null, searchedToMs: null }
 
 describe('the slot of a report', () => {
   let response: EventEmitter & { closed: boolean; destroyed: boolean }
   let given: number
-  let reads: Array<PromiseWithResolvers<ListedCall[]>>
+  let reads: Array<PromiseWithResolvers<CallPage>>
 
   beforeEach(() => {
     response = Object.assign(new EventEmitter(), { closed: false, destroyed: false })
@@ -19,7 +21,7 @@ describe('the slot of a report', () => {
       response as unknown as ServerResponse,
       () => given++,
       () => {
-        const read = Promise.withResolvers<ListedCall[]>()
+        const read = Promise.withResolvers<CallPage>()
         reads.push(read)
         return read.promise
       },
@@ -28,7 +30,7 @@ describe('the slot of a report', () => {
   test('comes back when the response is over, not between two pages', async () => {
     const readPage = open()
     const page = readPage(null, 10)
-    reads[0]!.resolve([])
+    reads[0]!.resolve(NO_PAGE)
     await page
     expect(given).toBe(0)
     response.emit('close')
@@ -43,7 +45,7 @@ describe('the slot of a report', () => {
     reads[0]!.reject(new Error('cancelled'))
     await expect(page).rejects.toThrow('cancelled')
     expect(given).toBe(1)
-    expect(await readPage(null, 10)).toEqual([])
+    expect(await readPage(null, 10)).toEqual(NO_PAGE)
     expect(reads).toHaveLength(1)
   })
 
@@ -51,7 +53,7 @@ describe('the slot of a report', () => {
     response.destroyed = true
     const readPage = open()
     expect(given).toBe(1)
-    expect(await readPage(null, 10)).toEqual([])
+    expect(await readPage(null, 10)).toEqual(NO_PAGE)
     expect(reads).toHaveLength(0)
   })
 })

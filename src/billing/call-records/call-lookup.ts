@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { CallRecord, CallRecords } from './call-records.ts'
+import type { CallRecord } from './call-record.ts'
+import type { CallRecords } from './call-records.ts'
 
 type FoundCall =
   | { kind: 'settled'; call: CallRecord }

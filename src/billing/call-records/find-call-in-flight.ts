@@ -1,8 +1,11 @@
-import type { InFlightTimeline } from '../../core/api/calls.ts'
+import type { CallOwner, InFlightTimeline } from '../../core/api/calls.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { readSettlingCalls } from '../../platform/queues/call-jobs.ts'
 import type { CallQueues } from '../../platform/queues/call-queues.ts'
 import { type CallEvent, timelineOf } from './operator-call.ts'
+
+/** Without the names of its owner, which are not in the queue. */
+type UnnamedTimeline = Omit<InFlightTimeline, keyof CallOwner>
 
 /**
  * Describes a call that is not settled from its job: waiting, running, or about to be settled. Null if no queue of any
@@ -11,14 +14,14 @@ import { type CallEvent, timelineOf } from './operator-call.ts'
 export async function findCallInFlight(
   callId: string,
   queues: readonly CallQueues[],
-): Promise<InFlightTimeline | null> {
+): Promise<UnnamedTimeline | null> {
   const answers = await Promise.allSettled(queues.map((ofShard) => findInShard(callId, ofShard)))
   for (const answer of answers) if (answer.status === 'fulfilled' && answer.value) return answer.value
   for (const answer of answers) if (answer.status === 'rejected') throw answer.reason
   return null
 }
 
-async function findInShard(callId: string, queues: CallQueues): Promise<InFlightTimeline | null> {
+async function findInShard(callId: string, queues: CallQueues): Promise<UnnamedTimeline | null> {
   const job = await queues.dispatch.getJob(callId)
   if (!job) return (await readSettlingCalls(queues)).has(callId) ? settling(callId) : null
   const { envelope, claims = 0 } = job.data
@@ -44,7 +47,7 @@ async function findInShard(callId: string, queues: CallQueues): Promise<InFlight
   }
 }
 
-const settling = (callId: string): InFlightTimeline => ({
+const settling = (callId: string): UnnamedTimeline => ({
   object: 'call_timeline',
   id: callId,
   state: 'settling',

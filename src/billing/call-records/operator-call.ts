@@ -1,5 +1,6 @@
 import {
   type AttemptView,
+  type CallOwner,
   OperatorCall,
   type SettledTimeline,
   type TimelineEvent,
@@ -10,10 +11,10 @@ import type { TokenRates } from '../../core/catalog/catalog.ts'
 import { PRICE_KINDS, PRICE_NAMES, type PriceName } from '../../core/catalog/token-rates.ts'
 import { formatRate, formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import { type CallRecord, callTimes, costRatesOf, type ListedCall, ratesOf } from './call-records.ts'
+import { type CallRecord, callTimes, costRatesOf, type ListedCall, ratesOf } from './call-record.ts'
 
-/** A settled call for operators: with its target, its cost and the margin. */
-export function operatorCall(call: ListedCall): OperatorCall {
+/** A settled call for operators: with its target, its cost and the margin, without the names of its owner. */
+export function operatorCall(call: ListedCall): Omit<OperatorCall, keyof CallOwner> {
   const costPico = providerCost(call)
   return jsonView(OperatorCall, {
     ...call,
@@ -30,7 +31,7 @@ export function operatorCall(call: ListedCall): OperatorCall {
 }
 
 /** A settled call with all its events in order. */
-export function settledTimeline(record: CallRecord): SettledTimeline {
+export function settledTimeline(record: CallRecord): Omit<SettledTimeline, keyof CallOwner> {
   return {
     object: 'call_timeline',
     state: 'settled',

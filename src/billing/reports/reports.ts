@@ -14,7 +14,7 @@ import type { UsageStore } from './usage-store.ts'
 /** The reports that customers may read of their calls and charges. */
 export interface Reports {
   findCall: CallLookup
-  calls: Pick<CallRecords, 'page' | 'isArchived' | 'ofSession' | 'recentSessions'>
+  calls: Pick<CallRecords, 'list' | 'isArchived' | 'ofSession' | 'recentSessions'>
   usage: UsageStore
   series: UsageSeriesStore
   models: ModelStatsStore

@@ -1,8 +1,12 @@
-import { type Static, type TUnsafe, Type } from 'typebox'
+import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
 import { CLOSED, nullable } from './request-fields.ts'
-import { DecimalUsd, IsoTime } from './shared.ts'
+import { DecimalUsd, IsoTime, Page } from './shared.ts'
 
 export const CALL_STATUSES = ['completed', 'failed', 'cancelled', 'interrupted'] as const
+/** The figures that a list of calls is sorted by. Without a first token, a call is the last of its order. */
+export const CALL_SORTS = ['time', 'cost', 'first_token', 'duration', 'tokens'] as const
+export type CallSort = (typeof CALL_SORTS)[number]
+
 const CallStatus = Type.Enum([...CALL_STATUSES])
 
 /** `counted`: the upstream reported no usage, so the gateway counted the text. */
@@ -131,10 +135,28 @@ export const Feedback = Type.Object({
   score: Type.Number(),
 })
 
+/** A page of a sorted list of calls, with the way back. */
+export interface CallPage<T> extends Page<T> {
+  /** Null on the first page. */
+  previous_cursor: string | null
+  /**
+   * A page looks at fifty thousand calls at most. By time it then has fewer rows, and the next page goes on from here;
+   * sorted by a figure, only calls since then are listed. Null: the whole period was looked at.
+   */
+  searched_to: string | null
+}
+export const CallPage = <T extends TSchema>(item: T) =>
+  Type.Object({
+    ...Page(item).properties,
+    previous_cursor: nullable(Type.String()),
+    searched_to: nullable(IsoTime),
+  })
+
 /**
- * GET /console/api/calls?from&to&time_zone&id&tag&model&key_id&status&cursor&limit → Page<CallSummary>, newest first. The
- * same filters at GET /console/api/calls.csv, a download of all of them. `id` is that of a call or of the client's request,
- * `tag` a part of a label, `model` a model by any alias.
+ * GET /console/api/calls?from&to&time_zone&at&q&model&key_id&member_id&status&sort&order&cursor&limit → CallPage<CallSummary>.
+ * `q` is the id of a call, wherever it is, or of the client's request, or a part of a label, of a model, of the name of a
+ * key, of a status or of an error; `model` a model by any alias; `at` a moment that a page by time begins at. The same
+ * filters at GET /console/api/calls.csv, a download of all of them, newest first.
  */
 export const CallSummary = Type.Object({
   id: Type.String(),
@@ -196,11 +218,23 @@ export const PromptLogView = Type.Object({
 })
 export type PromptLogView = Static<typeof PromptLogView>
 
-/** GET /admin/api/calls?account&key&request&status&model&offer&min_duration_ms&from&to&limit&cursor: `Page<OperatorCall>`. Settled calls, admitted in the span; by default the last 30 days. */
+/** Whose call it is. Null: there is no such account or key, or it is not known yet. */
+const CALL_OWNER = {
+  /** The customer's email, or the organisation's name. */
+  account_name: nullable(Type.String()),
+  key_name: nullable(Type.String()),
+}
+
+/**
+ * GET /admin/api/calls?q&account&key&request&status&model&offer&min_duration_ms&from&to&at&sort&order&limit&cursor:
+ * `CallPage<OperatorCall>`. Settled calls, admitted in the span; by default the last 30 days. `account` is an id, an email,
+ * an organisation's name or a part of them, `key` an id or a part of a name; `q` searches all of these.
+ */
 export const OperatorCall = Type.Object({
   id: Type.String(),
   account_id: Type.String(),
   key_id: Type.String(),
+  ...CALL_OWNER,
   request_id: Type.String(),
   status: CallStatus,
   error_code: nullable(Type.String()),
@@ -239,6 +273,8 @@ export const OperatorCall = Type.Object({
 })
 export type OperatorCall = Static<typeof OperatorCall>
 
+export type CallOwner = Pick<OperatorCall, keyof typeof CALL_OWNER>
+
 export const TimelineEvent = Type.Object({
   at: IsoTime,
   /** Since the call was admitted. */
@@ -258,6 +294,7 @@ export const InFlightTimeline = Type.Object({
   /** The rest is null while the call waits for its settlement. */
   account_id: nullable(Type.String()),
   key_id: nullable(Type.String()),
+  ...CALL_OWNER,
   request_id: nullable(Type.String()),
   requested_model: nullable(Type.String()),
   stream: nullable(Type.Boolean()),

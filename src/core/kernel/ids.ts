@@ -95,6 +95,9 @@ export function callIdRange({ fromMs, toMs }: { fromMs: number; toMs: number }):
   from: string
   to: string
 } {
-  const idAt = (unixMs: number) => `${CALL_ID_PREFIX}${encodeTime(Math.max(0, unixMs), TIME_CHARACTERS)}`
-  return { from: idAt(fromMs - SLACK_MS), to: idAt(toMs + SLACK_MS) }
+  return { from: callIdAt(fromMs - SLACK_MS), to: callIdAt(toMs + SLACK_MS) }
 }
+
+/** What the ids of calls created at a time begin with. */
+export const callIdAt = (unixMs: number): string =>
+  `${CALL_ID_PREFIX}${encodeTime(Math.max(0, unixMs), TIME_CHARACTERS)}`

@@ -12,3 +12,13 @@ export const withCustomPlans = <Result>(
     await transaction.$executeRawUnsafe('SET LOCAL plan_cache_mode = force_custom_plan')
     return run(transaction)
   })
+
+/** The same for statements whose bounds are ranges of an index: PostgreSQL may take a tenth of a table for all of it. */
+export const withIndexPlans = <Result>(
+  postgres: Postgres,
+  run: (transaction: PostgresTransaction) => Promise<Result>,
+): Promise<Result> =>
+  withCustomPlans(postgres, async (transaction) => {
+    await transaction.$executeRawUnsafe('SET LOCAL enable_seqscan = off')
+    return run(transaction)
+  })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type CallLookupOptions, createCallLookup } from '../../../src/billing/call-records/call-lookup.ts'
-import type { CallRecord } from '../../../src/billing/call-records/call-records.ts'
+import type { CallRecord } from '../../../src/billing/call-records/call-record.ts'
 
 const WAIT_MS = 1_000
 const CALL = { id: 'call', accountId: 'owner' } as CallRecord

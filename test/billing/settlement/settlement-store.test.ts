@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
-import { toListedCall } from '../../../src/billing/call-records/call-records.ts'
+import { toListedCall } from '../../../src/billing/call-records/call-record.ts'
 import { operatorCall } from '../../../src/billing/call-records/operator-call.ts'
 import { createMarginStore } from '../../../src/billing/reports/margin-store.ts'
 import {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { BillingView, LedgerRow, TopUpView } from '../../../src/core/api/billing.ts'
 import type { ByokKeyList, ByokKeyView } from '../../../src/core/api/byok-keys.ts'
-import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
+import { CALL_SORTS, type CallDetail, type CallPage, type CallSummary } from '../../../src/core/api/calls.ts'
 import type { CreatedKey, KeyList } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
@@ -344,9 +344,27 @@ describe('usage', () => {
     expect(await list(`status=completed&key_id=${two.key.id}`)).toBe(1)
     expect(await pagedIds(client, '/console/api/calls?limit=3')).toEqual(data.map(({ id }) => id))
     const [newest] = data
-    expect(await list(`id=${newest?.id}`)).toBe(1)
-    expect(await list('id=of-nobody')).toBe(0)
+    expect(await list(`q=${newest?.id}&from=2020-01-01&to=2020-01-02`)).toBe(1)
+    expect(await list('q=of-nobody')).toBe(0)
     expect(await list('model=test/one:nitro')).toBe(3)
+    for (const [text, calls] of Object.entries({ TWO: 2, failed: 1, broken: 1, 'test/one': 3 }))
+      expect([text, await list(`q=${text}`)]).toEqual([text, calls])
+    // Where a call went is not told, by a search neither.
+    expect(await list('q=words-12')).toBe(0)
+    const page = (query: string) => client.json<CallPage<CallSummary>>(`/console/api/calls?limit=2&${query}`)
+    for (const sort of CALL_SORTS) {
+      const [first, asc] = [await page(`sort=${sort}`), await page(`sort=${sort}&order=asc`)]
+      const second = await page(`sort=${sort}&cursor=${first.next_cursor}`)
+      expect(new Set([...first.data, ...second.data].map(({ id }) => id)).size).toBe(4)
+      expect([first.previous_cursor, second.next_cursor, second.searched_to]).toEqual([null, null, null])
+      expect((await page(`sort=${sort}&cursor=${second.previous_cursor}`)).data).toEqual(first.data)
+      if (sort !== 'first_token') expect(asc.data).toEqual(second.data.toReversed())
+    }
+    expect((await page('sort=cost&order=asc')).data[0]?.status).toBe('failed')
+    const from = await page(`at=${data[1]!.created_at}`)
+    expect(from.data.map(({ id }) => id)).toEqual([data[2]!.id, data[3]!.id])
+    expect((await page(`cursor=${from.previous_cursor}`)).data).toEqual((await page('')).data)
+    expect((await client.ask('/console/api/calls?cursor=none')).status).toBe(400)
     const csv = await client.ask(`/console/api/calls.csv?key_id=${one.key.id}`)
     expect(csv.headers.get('content-disposition')).toBe('attachment; filename="calls.csv"')
     expect((await csv.text()).trim().split('\n')).toHaveLength(3)
@@ -377,16 +395,16 @@ describe('usage', () => {
     const labels = { title: 'Night mail', referer: 'mail.example', metadata: { batch: 'B-12' } }
     const found = async (query: string) =>
       (await client.json<Page<CallSummary>>(`/console/api/calls?${query}`)).data.map((row) => row.id)
-    for (const query of ['tag=night', 'tag=mail.example', 'tag=batch=b-12', 'id=run-7', `id=${id}&tag=B-1`])
+    for (const query of ['q=night', 'q=mail.example', 'q=batch=b-12', 'q=run-7', `q=${id}`])
       expect(await found(query)).toEqual([id])
-    expect(await found('tag=private')).toEqual([])
-    expect(await found('tag=Night&status=failed')).toEqual([])
+    expect(await found('q=private')).toEqual([])
+    expect(await found('q=Night&status=failed')).toEqual([])
     expect(await client.json<CallDetail>(`/console/api/calls/${id}`)).toMatchObject({ labels })
     const { data } = await client.json<Page<CallSummary>>('/console/api/calls')
     expect(data.map((row) => row.labels)).toEqual([labels, null])
     const generation = await getAs(secret, `${stack.url}/v1/generations/${id}`)
     expect(await generation.json()).toMatchObject({ labels })
-    const csv = await (await client.ask('/console/api/calls.csv?tag=mail')).text()
+    const csv = await (await client.ask('/console/api/calls.csv?q=mail')).text()
     expect(csv.split('\r\n')[1]).toContain('"Night mail","mail.example","{""batch"":""B-12""}"')
   })
 
@@ -519,7 +537,7 @@ describe('provider keys', () => {
 async function pagedIds(client: ConsoleClient, path: string): Promise<string[]> {
   const ids: string[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: Page<{ id: string }> = await client.json(`${path}&cursor=${cursor}`)
+    const page: Page<{ id: string }> = await client.json(`${path}${cursor && `&cursor=${cursor}`}`)
     ids.push(...page.data.map(({ id }) => id))
     cursor = page.next_cursor
   }

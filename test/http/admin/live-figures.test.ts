@@ -241,6 +241,32 @@ describe('calls', () => {
     expect(await find('offer=alpha/words-12')).toHaveLength(5)
     expect(await find(`key=${other.keyId}`)).toHaveLength(6)
     expect(await find('key=key_other')).toHaveLength(0)
+    const named = async (query: string) => (await admin.get<Page<OperatorCall>>(`/calls?${query}`)).data
+    const { email } = await stack.postgres.account.findUniqueOrThrow({ where: { id: other.accountId } })
+    await stack.postgres.apiKey.update({ where: { id: other.keyId }, data: { name: 'Night 100%' } })
+    for (const query of [
+      `account=${email!.slice(0, -2)}`,
+      `q=${email}`,
+      'key=night 100',
+      'q=100%25',
+      'q=alpha',
+    ])
+      expect([query, (await named(query)).length > 0]).toEqual([query, true])
+    for (const query of [`account=${email!.slice(0, -2)}`, `q=${email}`, 'key=night 100', 'q=100%25'])
+      for (const call of await named(query))
+        expect(call).toMatchObject({
+          account_id: other.accountId,
+          account_name: email,
+          key_name: 'Night 100%',
+        })
+    expect(await named('q=100_')).toEqual([])
+    expect(await named('key=no such key')).toEqual([])
+    await expectError(await admin.send('GET', '/calls?account=no such customer'), 404, 'not_found')
+    expect(await admin.get(`/calls/${all[0]!.id}/timeline`)).toMatchObject({
+      account_name: email,
+      key_name: 'Night 100%',
+    })
+    expect((await named(`account=${other.accountId}&sort=cost&order=asc`))[0]?.status).toBe('failed')
     expect(await find('min_duration_ms=3600000')).toHaveLength(0)
     expect(await find(`request=${all[0]?.request_id}`)).toHaveLength(1)
     expect(await find('from=2020-01-01&to=2020-02-01')).toHaveLength(0)
