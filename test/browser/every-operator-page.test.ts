@@ -91,6 +91,13 @@ test('calls are found by the address of their account', async () => {
   const { data } = (await (await search(sample.client.email)).json()) as { data: OperatorCall[] }
   expect(data.map(({ id }) => id)).toContain(sample.callId)
   expect(new Set(data.map(({ account_id: id }) => id))).toEqual(new Set([sample.accountId]))
+  const { page } = operator
+  await page.goto(`${stack.url}/admin/calls?account=${sample.client.email}&sort=cost`)
+  await page.getByRole('link', { name: sample.client.email }).first().waitFor()
+  expect(await page.getByRole('cell', { name: 'night service' }).count()).toBeGreaterThan(0)
+  await page.goto(`${stack.url}/admin/calls/${sample.callId}`)
+  await page.getByRole('link', { name: sample.client.email }).waitFor()
+  await page.getByText('night service').waitFor()
   expect((await search('none@example.test')).status).toBe(404)
 })
 

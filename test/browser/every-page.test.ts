@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { ModelDetails } from '../../src/core/api/models.ts'
+import { newCallId, newId } from '../../src/core/kernel/ids.ts'
+import { HOUR_MS } from '../../src/core/kernel/time.ts'
 import { filled } from '../helpers/resources.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
 import { NARROW, WIDE } from './browser.ts'
@@ -232,3 +234,83 @@ describe('a dialog is accessible:', () => {
     TEST_TIMEOUT_MS,
   )
 })
+
+test(
+  'a long request log is searched, sorted, walked, exported and kept as a view; many keys are shown by fifties',
+  async () => {
+    const { page } = account
+    const call = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: sample.callId } })
+    const at = (index: number) => Date.now() - (index + 1) * HOUR_MS
+    await stack.postgres.callRecord.createMany({
+      data: Array.from({ length: 120 }, (_, index) => ({
+        ...call,
+        ...{ attempts: [], labels: { title: `run ${index}` }, id: newCallId(at(index)) },
+        ...{ admittedAtMs: BigInt(at(index)), chargePico: BigInt(index) * 1_000_000n },
+      })),
+    })
+    const rows = page.getByRole('table', { name: 'Calls' }).locator('tbody tr')
+    const shows = async (first: RegExp | string, count: number) => {
+      await rows.first().filter({ hasText: first }).waitFor()
+      expect(await rows.count()).toBe(count)
+    }
+    const pages = page.getByRole('navigation', { name: 'Pages of requests' })
+    await page.goto(`${stack.url}/usage`)
+    await pages.getByRole('button', { name: 'Next' }).click()
+    await shows('run 47', 50)
+    await pages.getByRole('button', { name: 'Next' }).click()
+    await shows('run 97', 23)
+    expect(await pages.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
+    const address = page.url()
+    await page.goto(address)
+    await shows('run 97', 23)
+    await pages.getByRole('button', { name: 'Previous' }).click()
+    await shows('run 47', 50)
+    await page.goBack()
+    await shows('run 97', 23)
+
+    await page.getByRole('button', { name: 'Cost' }).click()
+    await shows('run 119', 50)
+    await page.getByRole('button', { name: 'Cost' }).click()
+    await page
+      .getByRole('columnheader', { name: 'Cost' })
+      .and(page.locator('[aria-sort=ascending]'))
+      .waitFor()
+    await page.getByRole('button', { name: 'When' }).click()
+    await page.getByLabel('Go to').fill(new Date(at(60) + HOUR_MS / 2).toISOString().slice(0, 16))
+    await shows('run 60', 50)
+    await page.getByRole('searchbox', { name: 'Search' }).fill('run 11')
+    await shows('run 110', 10)
+    expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject({ q: 'run 11' })
+    await expectAccessibleAtBothWidths(page)
+
+    await page.getByRole('button', { name: 'Save view' }).click()
+    await page.getByLabel('Name').fill('Eleventh')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.goto(`${stack.url}/usage`)
+    await page.getByLabel('View').selectOption('Eleventh')
+    await shows('run 110', 10)
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export CSV' }).click()
+    expect((await download).suggestedFilename()).toMatch(/^switchyard-requests-[\d-]+-to-[\d-]+-run-11\.csv$/)
+    await page.getByText(/^11 rows saved as switchyard-requests-/).waitFor()
+
+    await stack.postgres.apiKey.createMany({
+      data: Array.from({ length: 60 }, (_, index) => ({
+        ...{ kind: 'standard' as const, prefix: 'sk', suffix: `k${index}`, accountId: sample.accountId },
+        ...{ id: newId('key'), name: `service ${index}`, hash: Buffer.from(`many ${index}`) },
+      })),
+    })
+    await page.goto(`${stack.url}/keys`)
+    await page.getByText('1–50 of 61').waitFor()
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.getByText('51–61 of 61').waitFor()
+    await page.getByLabel('Search').fill('service 4')
+    await page.getByRole('link', { name: 'service 42' }).waitFor()
+    expect(await page.getByRole('table', { name: 'API keys' }).first().locator('tbody tr').count()).toBe(11)
+    await page.getByLabel('State').selectOption('Revoked')
+    await page.getByText('No key matches.').waitFor()
+    await expectAccessible(page)
+    expect(account.watch.problems).toEqual([])
+  },
+  TEST_TIMEOUT_MS,
+)

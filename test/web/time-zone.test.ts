@@ -36,3 +36,18 @@ test('a zone that no clock knows is neither taken nor read', async () => {
   expect(shownZone()).toBe(BROWSER_ZONE)
   expect(() => chooseZone('Mars/Base')).toThrow(RangeError)
 })
+
+test.each([
+  ['UTC', '2027-01-31T14:00', '2027-01-31T14:00:00.000Z'],
+  ['Europe/Berlin', '2027-01-31T14:00', '2027-01-31T13:00:00.000Z'],
+  ['Asia/Kathmandu', '2027-01-31T14:00', '2027-01-31T08:15:00.000Z'],
+  ['America/St_Johns', '2027-07-01T00:30', '2027-07-01T03:00:00.000Z'],
+  // The night the clocks are put forward: the hour after is already in summer.
+  ['Europe/Berlin', '2027-03-28T03:30', '2027-03-28T01:30:00.000Z'],
+  ['Europe/Berlin', '2027-03-28T01:30', '2027-03-28T00:30:00.000Z'],
+  ['UTC', '2027-13-31T14:00', null],
+  ['UTC', 'now', null],
+])('clocks of %s show %s at %s', async (zone, local, moment) => {
+  const { momentIn } = await load(new Map())
+  expect(momentIn(zone, local)).toBe(moment)
+})

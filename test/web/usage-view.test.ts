@@ -7,6 +7,7 @@ import {
   formatShortStart,
   formatStart,
   OTHERS,
+  periodWith,
   queryBefore,
   readUsageChoice,
   seriesQuery,
@@ -114,4 +115,13 @@ test('times are those of the zone', () => {
   expect(formatStart(at, 'month', 'UTC')).toBe('Jan 2027')
   expect(formatShortStart(at, 'hour', 'Asia/Kolkata')).toBe('04:30')
   expect(zoneOffset('Asia/Kolkata', NOW)).toBe('GMT+5:30')
+})
+
+test('a period is made longer for a day outside of it, or laid around the day', () => {
+  const period = { first: '2027-01-03', last: '2027-01-31' }
+  expect(periodWith(period, '2027-01-15')).toEqual({})
+  expect(periodWith(period, 'some day')).toEqual({})
+  expect(periodWith(period, '2026-12-01')).toEqual({ days: 'custom', from: '2026-12-01', to: '2027-01-31' })
+  expect(periodWith(period, '2027-02-02')).toEqual({ days: 'custom', from: '2027-01-03', to: '2027-02-02' })
+  expect(periodWith(period, '2020-06-16')).toEqual({ days: 'custom', from: '2020-06-01', to: '2020-07-01' })
 })

@@ -8,7 +8,7 @@ import type {
 } from '../../src/core/api/accounts.ts'
 import type { AlarmDestinationView } from '../../src/core/api/alarm-destinations.ts'
 import type { LedgerView, MarginView } from '../../src/core/api/billing.ts'
-import type { CallTimelineView, OperatorCall } from '../../src/core/api/calls.ts'
+import type { CallPage, CallTimelineView, OperatorCall } from '../../src/core/api/calls.ts'
 import type { CatalogEditsView, CatalogView, RateHistoryView } from '../../src/core/api/catalog.ts'
 import type { GatewaySettingsView } from '../../src/core/api/gateway.ts'
 import type {
@@ -35,7 +35,9 @@ import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessio
 import type { List, Page } from '../../src/core/api/shared.ts'
 import type { OpenableSurface } from '../../src/core/api/surfaces/surfaces.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
-import type { OperatorCallFilters } from '../lib/calls/call-filters.ts'
+import type { callPeriod, OperatorCallFilters } from '../lib/calls/call-filters.ts'
+import type { placeQuery } from '../lib/calls/call-order.ts'
+import { PAGE_ROWS } from '../lib/rows-of-page.ts'
 import { pagesOf, readOf } from './read.ts'
 import { path, queryString, requestJson } from './request.ts'
 
@@ -93,8 +95,15 @@ export const operatorProviderStatusQuery = readOf<ProviderStatusList>('/admin/ap
 
 export const settingsQuery = readOf<GatewaySettingsView>('/admin/api/settings')
 
-export const operatorCallsQuery = ({ days: _, ...filters }: OperatorCallFilters, from: string) =>
-  listOf<OperatorCall>('/admin/api/calls', { ...filters, from })
+/** One page; only the first is read again and again. `place`: with the period, the order and the page. */
+export const operatorCallsQuery = (
+  { days: _, ...filters }: OperatorCallFilters,
+  place: ReturnType<typeof placeQuery> & ReturnType<typeof callPeriod>,
+) =>
+  readOf<CallPage<OperatorCall>>(
+    `/admin/api/calls${queryString({ ...filters, ...place, limit: PAGE_ROWS })}`,
+    place.cursor === undefined && place.at === undefined ? CALM_MS : false,
+  )
 
 /** Polled until the call is settled. */
 export const timelineQuery = (id: string) =>
@@ -133,7 +142,7 @@ export const accountLedgerTotalsQuery = (id: string) =>
   readOf<AccountLedgerTotals>(path`/admin/api/accounts/${id}/ledger/totals`)
 
 export const ledgerCsvPath = (id: string, filter: Record<string, string>): string =>
-  BASE_PATH + path`/admin/api/accounts/${id}/ledger.csv` + queryString(filter)
+  path`/admin/api/accounts/${id}/ledger.csv` + queryString(filter)
 
 export const accountSurfacesQuery = (id: string) =>
   readOf<List<OpenableSurface>>(path`/admin/api/accounts/${id}/surfaces`, CALM_MS)

@@ -4,7 +4,7 @@ import type { BillingView, LedgerRow, StatementView, TopUpView } from '../../src
 import type { SpendCapView } from '../../src/core/api/budgets.ts'
 import type { ByokKeyList } from '../../src/core/api/byok-keys.ts'
 import type { CallSessionDetail, CallSessionList } from '../../src/core/api/call-sessions.ts'
-import type { CallDetail, CallSummary, PromptLogView } from '../../src/core/api/calls.ts'
+import type { CallDetail, CallPage, CallSummary, PromptLogView } from '../../src/core/api/calls.ts'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { IdentityList } from '../../src/core/api/identities.ts'
 import type { BillingDetailsView, InvoiceView, TopUpInvoices } from '../../src/core/api/invoices.ts'
@@ -27,6 +27,7 @@ import type { UsageSeriesView, UsageView } from '../../src/core/api/usage.ts'
 import type { DeliveryView, WebhookList } from '../../src/core/api/webhooks.ts'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
+import type { placeQuery } from '../lib/calls/call-order.ts'
 import { joinCatalog } from '../lib/models/model-catalog.ts'
 import type { OpenApi } from '../lib/openapi-view.ts'
 import { noteSignedIn } from '../lib/signed-in-hint.ts'
@@ -164,18 +165,16 @@ export const usageSeriesQuery = (query: SeriesQuery) =>
 export const refusalsQuery = (period: { from: string; to: string; time_zone: string }) =>
   readOf<List<RefusalView>>(`/console/api/usage/refusals${queryString(period)}`)
 
-/** Where the figures of a chart are downloaded as CSV. */
+/** Where the figures of a chart are as CSV. */
 export const usageSeriesCsvPath = (query: SeriesQuery): string =>
-  `${BASE_PATH}/console/api/usage/series.csv${queryString({ ...query })}`
+  `/console/api/usage/series.csv${queryString({ ...query })}`
 
 export interface CallFilters {
   from?: string
   to?: string
   time_zone?: string
-  /** Of the call, or the client's own of the request. */
-  id?: string | undefined
-  /** A part of a label. */
-  tag?: string | undefined
+  /** A text to search by. */
+  q?: string | undefined
   model?: string | undefined
   key_id?: string | undefined
   /** Who made the key. */
@@ -183,12 +182,16 @@ export interface CallFilters {
   status?: string | undefined
 }
 
-/** Where the calls that pass the filters are downloaded as CSV, for a link. */
+/** Where the calls that pass the filters are as CSV. */
 export const callsCsvPath = (filters: CallFilters): string =>
-  `${BASE_PATH}/console/api/calls.csv${queryString({ ...filters })}`
+  `/console/api/calls.csv${queryString({ ...filters })}`
 
-export const callsQuery = (filters: CallFilters, limit: number) =>
-  pagesOf<CallSummary>('/console/api/calls', { ...filters, limit })
+/** One page of the calls that pass the filters. `place`: its order and its place in it. */
+export const callsQuery = (
+  filters: CallFilters,
+  limit: number,
+  place: ReturnType<typeof placeQuery> | object = {},
+) => readOf<CallPage<CallSummary>>(`/console/api/calls${queryString({ ...filters, ...place, limit })}`)
 
 /** A call is settled about a second after its end; until then the gateway responds with 404. */
 const SETTLING_TRIES = 15

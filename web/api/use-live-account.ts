@@ -1,4 +1,4 @@
-import { type QueryClient, useQueryClient } from '@tanstack/react-query'
+import { type Query, type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import type { CallSummary } from '../../src/core/api/calls.ts'
 import type { LiveBalance } from '../../src/core/api/sessions.ts'
@@ -98,8 +98,12 @@ function createRefresh(client: QueryClient) {
   const run = () => {
     timer = undefined
     ranAt = performance.now()
-    for (const list of ['calls', 'usage', 'keys', 'ledger'])
-      void client.invalidateQueries({ predicate: isRead(`/console/api/${list}`) })
+    for (const list of ['calls', 'usage', 'keys', 'ledger']) {
+      const isOfList = isRead(`/console/api/${list}`)
+      // New calls are on the first page.
+      const predicate = (query: Query) => isOfList(query) && !String(query.queryKey[0]).includes('cursor=')
+      void client.invalidateQueries({ predicate })
+    }
   }
   return {
     soon: () => {

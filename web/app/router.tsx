@@ -2,6 +2,8 @@ import { type QueryClient, useQuery } from '@tanstack/react-query'
 import { createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
 import { modelsQuery, sessionQuery } from '../api/queries.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
+import { PLACE_PARAMETERS } from '../lib/calls/call-order.ts'
+import { KEY_PARAMETERS } from '../lib/key-list.ts'
 import { readCompared, readModelFilters } from '../lib/models/model-filters.ts'
 import { wasSignedIn } from '../lib/signed-in-hint.ts'
 import { LandingPage } from '../pages/landing-page.tsx'
@@ -102,7 +104,8 @@ const checkoutParameters = textParameters('payment_id', 'outcome', 'card_setup')
 const PERIOD_PARAMETERS = ['days', 'from', 'to', 'interval', 'measure', 'zone'] as const
 const usageParameters = textParameters(
   ...PERIOD_PARAMETERS,
-  ...(['group', 'id', 'model', 'key_id', 'member_id', 'status', 'tag'] as const),
+  ...PLACE_PARAMETERS,
+  ...(['group', 'q', 'model', 'key_id', 'member_id', 'status'] as const),
 )
 
 /** The code of each page; none is loaded before one of them is opened. */
@@ -169,7 +172,7 @@ const routeTree = rootRoute.addChildren([
   ]),
   accountRoute.addChildren([
     page(accountRoute, '/dashboard', pages.dashboard, 'DashboardPage'),
-    page(accountRoute, '/keys', pages.keys, 'KeysPage'),
+    searchPage(accountRoute, '/keys', textParameters(...KEY_PARAMETERS), pages.keys, 'KeysPage'),
     searchPage(accountRoute, '/keys/$id', textParameters(...PERIOD_PARAMETERS), pages.key, 'KeyPage'),
     searchPage(accountRoute, '/billing', checkoutParameters, pages.billing, 'BillingPage'),
     page(accountRoute, '/billing/statements/$month', pages.statement, 'StatementPage'),

@@ -62,3 +62,19 @@ export const zoneOffset = (
 /** A zone for people: `America/New York (GMT-5)`. */
 export const zoneName = (zone: string, now: Date): string =>
   `${zone.replaceAll('_', ' ')} (${zoneOffset(zone, now)})`
+
+/** The moment when clocks of a zone show a time (`2027-01-31T14:00`), in ISO 8601; null for another text. */
+export function momentIn(zone: string, local: string): string | null {
+  if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$/.test(local)) return null
+  const wall = Date.parse(`${local}:00Z`)
+  if (Number.isNaN(wall)) return null
+  // The offset of the first guess may be that of the other side of a change of the clocks.
+  const guess = wall - offsetMs(zone, wall)
+  return new Date(wall - offsetMs(zone, guess)).toISOString()
+}
+
+function offsetMs(zone: string, unixMs: number): number {
+  const [, sign, hours, minutes = '0'] =
+    /([+-])(\d+)(?::(\d+))?/.exec(zoneOffset(zone, new Date(unixMs))) ?? []
+  return hours === undefined ? 0 : (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000
+}

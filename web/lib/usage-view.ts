@@ -87,6 +87,15 @@ function daysOf(period: Period, { from = '', to = '' }: UsageSearch, today: stri
   return { first: countDays(first, last) > DAYS_MAX ? addDays(last, 1 - DAYS_MAX) : first, last }
 }
 
+/** The period with a day in it: unchanged, or longer, or around the day where it would be too long. */
+export function periodWith({ first, last }: Pick<UsageChoice, 'first' | 'last'>, day: string): UsageSearch {
+  if (!isDay(day) || (day >= first && day <= last)) return {}
+  const [from, to] = day < first ? [day, last] : [first, day]
+  return countDays(from, to) <= DAYS_MAX
+    ? { days: 'custom', from, to, interval: undefined }
+    : { days: 'custom', from: addDays(day, -15), to: addDays(day, 15), interval: undefined }
+}
+
 const isDay = (text: string): boolean => DAY.test(text) && !Number.isNaN(Date.parse(text))
 
 /** The part of a choice that the gateway is asked for. */

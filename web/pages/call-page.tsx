@@ -92,7 +92,7 @@ function CallView({ call }: { call: CallDetail }) {
 const Metadata = ({ pairs }: { pairs: Record<string, string> }) => (
   <span className="row gap-2">
     {Object.entries(pairs).map(([name, value]) => (
-      <Link key={name} to="/usage" search={{ tag: `${name}=${value}` }} hash="requests">
+      <Link key={name} to="/usage" search={{ q: `${name}=${value}` }} hash="requests">
         <code>
           {name}={value}
         </code>

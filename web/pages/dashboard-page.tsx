@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Check, MessageSquareText } from 'lucide-react'
 import { type ReactNode, useMemo } from 'react'
@@ -33,11 +33,11 @@ export function DashboardPage() {
   const { data: session } = useQuery(sessionQuery)
   const span = useMemo(() => lastDays(DAYS, new Date()), [])
   const usage = useQuery(usageQuery(span, 'day'))
-  const calls = useInfiniteQuery(callsQuery({}, CALLS_SHOWN))
+  const calls = useQuery(callsQuery({}, CALLS_SHOWN))
   if (!session) return null
   const { account, balance, permissions } = session
   const [mayCall, mayPay] = [permissions.includes('keys'), permissions.includes('billing')]
-  const latest = calls.data?.pages[0]?.data
+  const latest = calls.data?.data
   return (
     <>
       <PageHead

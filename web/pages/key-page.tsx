@@ -9,8 +9,8 @@ import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { ActionButton } from '../components/form/action-button.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
+import { CallListPanel } from '../components/table/call-list-panel.tsx'
 import { CallTable } from '../components/table/call-table.tsx'
-import { ListPanel } from '../components/table/data-table.tsx'
 import { AgentSetups, Snippets } from '../components/text/snippets.tsx'
 import { useShownZone, zoneOffset } from '../lib/time-zone.ts'
 import { readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
@@ -142,7 +142,8 @@ function KeyUsage({ keyId }: { keyId: string }) {
           {(view) => <UsageBreakdown view={view} measure={choice.measure} keyId={keyId} />}
         </QueryView>
       </Panel>
-      <ListPanel
+      <CallListPanel
+        noun="request"
         title="Latest requests"
         actions={
           <Link to="/usage" search={{ key_id: keyId }} hash="requests" className="button button-small">
@@ -155,9 +156,10 @@ function KeyUsage({ keyId }: { keyId: string }) {
         )}
         icon={ListX}
         empty="No requests with this key in this period."
+        isByTime
       >
         {(calls) => <CallTable calls={calls} zone={choice.zone} />}
-      </ListPanel>
+      </CallListPanel>
     </>
   )
 }

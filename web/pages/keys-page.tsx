@@ -1,12 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
-import type { KeyList, KeyView } from '../../src/core/api/keys.ts'
+import type { KeyList } from '../../src/core/api/keys.ts'
 import { keysQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
+import { SelectField, TextField } from '../components/form/fields.tsx'
+import { useSettledText } from '../components/form/use-settled-text.ts'
 import { PageHead, Panel } from '../components/layout/page.tsx'
+import { PagedRows } from '../components/table/page-nav.tsx'
 import { rateLimitsText } from '../lib/format.ts'
+import { isInUse, type KeySearch, keyOrder, listKeys } from '../lib/key-list.ts'
 import { NewKeyDialog } from './keys/key-dialogs.tsx'
 import { KeyTable } from './keys/key-table.tsx'
 
@@ -45,15 +50,68 @@ export function KeysPage() {
   )
 }
 
+const STATES = [
+  { value: '', name: 'Any' },
+  { value: 'active', name: 'Active' },
+  { value: 'paused', name: 'Paused' },
+  { value: 'limit_reached', name: 'Limit reached' },
+  { value: 'expired', name: 'Expired' },
+  { value: 'revoked', name: 'Revoked' },
+]
+
 function Keys({ list: { data, defaults } }: { list: KeyList }) {
-  const isInUse = ({ state }: KeyView) => state === 'active' || state === 'paused'
-  const active = data.filter(isInUse)
-  const ended = data.filter((key) => !isInUse(key))
+  const search = useSearch({ from: '/account/keys' })
+  const navigate = useNavigate({ from: '/keys' })
+  const [endedPage, setEndedPage] = useState(1)
+  const set = (changed: KeySearch) =>
+    void navigate({
+      search: (before) => ({ ...before, page: undefined, ...changed }),
+      replace: true,
+      resetScroll: false,
+    })
+  const [text, setText] = useSettledText(search.q ?? '', (q) => set({ q: q || undefined }))
+  const found = listKeys(data, search)
+  const sort = {
+    ...keyOrder(search),
+    onSort: (by: string, isAscending: boolean) =>
+      set({ sort: by === 'created' ? undefined : by, order: isAscending ? 'asc' : undefined }),
+  }
+  const active = found.filter(isInUse)
+  const ended = found.filter((key) => !isInUse(key))
   return (
     <>
+      <div className="toolbar">
+        <TextField
+          className="field-wide"
+          label="Search"
+          type="search"
+          placeholder="Name, ID or the end of the key"
+          value={text}
+          onChange={setText}
+          spellCheck={false}
+        />
+        <SelectField
+          label="State"
+          value={search.state ?? ''}
+          options={STATES}
+          onChange={(state) => set({ state: state || undefined })}
+        />
+      </div>
+      {found.length === 0 && (
+        <Panel title="No keys found">
+          <EmptyState icon={KeyRound}>No key matches. Change the search or the state.</EmptyState>
+        </Panel>
+      )}
       {active.length > 0 && (
         <Panel title="Active keys">
-          <KeyTable keys={active} mayChange />
+          <PagedRows
+            of="active keys"
+            rows={active}
+            page={Number(search.page ?? 1)}
+            onPage={(page) => set({ page: page === 1 ? undefined : String(page) })}
+          >
+            {(keys) => <KeyTable keys={keys} sort={sort} mayChange />}
+          </PagedRows>
           <p className="panel-body text-sm text-muted">
             Limit across all keys:{' '}
             {rateLimitsText(defaults.account_requests_per_minute, defaults.account_concurrent_calls)}.
@@ -62,7 +120,9 @@ function Keys({ list: { data, defaults } }: { list: KeyList }) {
       )}
       {ended.length > 0 && (
         <Panel title="Revoked and expired keys">
-          <KeyTable keys={ended} />
+          <PagedRows of="revoked and expired keys" rows={ended} page={endedPage} onPage={setEndedPage}>
+            {(keys) => <KeyTable keys={keys} sort={sort} />}
+          </PagedRows>
         </Panel>
       )}
     </>

@@ -1,16 +1,19 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { Download } from 'lucide-react'
 import { useMemo } from 'react'
 import { sessionQuery, usageSeriesCsvPath, usageSeriesQuery } from '../api/queries.ts'
+import { readQuery, writeQuery } from '../app/address.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
+import { ExportButton } from '../components/form/export-button.tsx'
+import { SavedViews } from '../components/form/saved-views.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
+import { exportName } from '../lib/download.ts'
 import { formatCount, formatDuration } from '../lib/format.ts'
 import { useShownZone, zoneName } from '../lib/time-zone.ts'
 import { usageNotes } from '../lib/usage-changes.ts'
-import { queryBefore, readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
+import { periodWith, queryBefore, readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
 import { RecentSessions } from './usage/recent-sessions.tsx'
 import { RefusedRequests } from './usage/refused-requests.tsx'
 import { RequestLog } from './usage/request-log.tsx'
@@ -28,22 +31,47 @@ export function UsagePage() {
   const usage = useQuery({ ...usageSeriesQuery(query), placeholderData: (before) => before })
   const before = useQuery(usageSeriesQuery(queryBefore(query))).data?.total
   const set = (changed: Partial<typeof search>) =>
-    void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false })
-  const { id, tag, model, key_id, member_id, status } = search
-  const ofOrganisation = useQuery(sessionQuery).data?.account.is_organisation ?? false
+    // Each page of the log is a step back in the browser's history.
+    void navigate({
+      search: (before) => ({ ...before, ...changed }),
+      replace: changed.cursor === undefined,
+      resetScroll: false,
+    })
+  // Of another period or zone, the pages are others.
+  const setPeriod = (changed: Partial<typeof search>) => set({ cursor: undefined, at: undefined, ...changed })
+  const { q, model, key_id, member_id, status, sort, order, at, cursor } = search
+  const account = useQuery(sessionQuery).data?.account
+  const ofOrganisation = account?.is_organisation ?? false
   return (
     <>
       <PageHead
         title="Usage"
         description={`Exact amounts, as charged. Times in ${zoneName(choice.zone, now)}.`}
         actions={
-          <a href={usageSeriesCsvPath(query)} className="button" download>
-            <Download size={16} aria-hidden="true" />
+          <ExportButton
+            path={usageSeriesCsvPath(query)}
+            name={exportName(
+              'switchyard usage',
+              choice.first,
+              'to',
+              choice.last,
+              `by ${choice.interval} and ${choice.group}`,
+            )}
+          >
             Export usage
-          </a>
+          </ExportButton>
         }
       />
-      <UsageToolbar choice={choice} hasMembers={ofOrganisation} onChange={set} />
+      <UsageToolbar choice={choice} hasMembers={ofOrganisation} onChange={setPeriod}>
+        {account && (
+          <SavedViews
+            page="usage"
+            owner={account.id}
+            query={writeQuery({ ...search, cursor: undefined })}
+            onOpen={(view) => void navigate({ search: readQuery(view), resetScroll: false })}
+          />
+        )}
+      </UsageToolbar>
       <QueryView query={usage}>
         {({ total }) => (
           <Stats
@@ -77,12 +105,16 @@ export function UsagePage() {
       <RequestLog
         filters={{
           ...{ from: query.from, to: query.to, time_zone: choice.zone },
-          ...{ id, tag, model, key_id, member_id, status },
+          ...{ q, model, key_id, member_id, status },
         }}
+        place={{ sort, order, at, cursor }}
+        total={usage.isPlaceholderData ? undefined : usage.data?.total.calls}
         hasMembers={ofOrganisation}
         models={choice.group === 'model' ? (usage.data?.groups.map(({ group }) => group) ?? []) : []}
         zone={choice.zone}
-        onChange={set}
+        onChange={(changed) =>
+          set({ ...(changed.at && periodWith(choice, changed.at.slice(0, 10))), ...changed })
+        }
       />
     </>
   )

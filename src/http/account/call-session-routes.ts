@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { ListedCall } from '../../billing/call-records/call-records.ts'
+import type { ListedCall } from '../../billing/call-records/call-record.ts'
 import type { CallSession } from '../../billing/call-records/call-sessions.ts'
 import { CallSessionDetail, CallSessionList, type CallSessionView } from '../../core/api/call-sessions.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'

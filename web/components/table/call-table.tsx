@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
+import type { CallDetail, CallSort, CallSummary } from '../../../src/core/api/calls.ts'
 import { labelTexts } from '../../lib/calls/call-labels.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 import { unitCount } from '../../lib/models/unit-prices.ts'
@@ -8,6 +8,7 @@ import { Breakable } from '../text/code.tsx'
 import { Money } from '../text/money.tsx'
 import { Badge, Moment, StateBadge } from '../text/values.tsx'
 import { DataTable, InCard, TwoLines } from './data-table.tsx'
+import type { TableSort } from './table-sort.tsx'
 
 const USAGE_SOURCES: Record<string, string> = {
   upstream: 'provider',
@@ -56,19 +57,31 @@ export const CallStatus = ({ call }: { call: Pick<CallSummary, 'status' | 'error
   </span>
 )
 
+/** What columns of calls are sorted by. */
+const SORTED = {
+  When: 'time',
+  'Input / output tokens': 'tokens',
+  TTFT: 'first_token',
+  Duration: 'duration',
+  Cost: 'cost',
+} satisfies Record<string, CallSort>
+
 /** Settled calls with what they used and cost. */
 export const CallTable = ({
   calls,
   keyNames,
   zone,
+  sort,
 }: {
   calls: readonly CallSummary[]
   keyNames?: ReadonlyMap<string, string>
+  sort?: Omit<TableSort<string>, 'columns'>
   /** The time zone of the times; absent: the one chosen in this browser. */
   zone?: string
 }) => (
   <DataTable
-    caption="Calls, newest first"
+    caption={sort ? 'Calls' : 'Calls, newest first'}
+    sort={sort && { ...sort, columns: SORTED }}
     rows={calls}
     columns={{
       Model: (call) => (

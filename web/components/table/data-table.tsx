@@ -8,6 +8,7 @@ import { Button } from '../form/button.tsx'
 import { Panel } from '../layout/page.tsx'
 import { MoneyPlace } from '../text/money.tsx'
 import { type RowSelection, SelectBox } from './selection.tsx'
+import { ariaSort, SortChoice, SortHeader, type TableSort } from './table-sort.tsx'
 import { useTableLayout } from './use-table-layout.ts'
 
 /** Rows without an id need a key of their own. */
@@ -32,6 +33,8 @@ type DataTableProps<T, Header extends string> = {
   brief?: ReadonlyArray<NoInfer<Header>>
   /** Checkboxes at the left edge. */
   selection?: RowSelection<T> | undefined
+  /** Absent: the rows cannot be sorted. */
+  sort?: TableSort<NoInfer<Header>>
   /** Shown instead of the table while there are no rows. */
   empty?: ReactNode
 } & Keyed<T>
@@ -42,7 +45,7 @@ type DataTableProps<T, Header extends string> = {
  * decimals.
  */
 export function DataTable<T, Header extends string>(props: DataTableProps<T, Header>) {
-  const { caption, rows, columns, selection, empty } = props
+  const { caption, rows, columns, selection, sort, empty } = props
   const region = useRef<HTMLDivElement>(null)
   useTableLayout(region)
   const headers = (Object.keys(columns) as Header[]).filter((header) => columns[header])
@@ -51,6 +54,7 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
   if (rows.length === 0 && empty) return <p className="panel-body text-muted">{empty}</p>
   return (
     <div ref={region} className="table-region">
+      {sort && <SortChoice sort={sort} />}
       {/* biome-ignore-start lint/a11y/noRedundantRoles: see above */}
       <table className="data-table" role="table">
         <caption className="sr-only">{caption}</caption>
@@ -62,8 +66,16 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
               </th>
             )}
             {headers.map((header) => (
-              <th key={header} scope="col" role="columnheader" className={classOf(header)}>
-                {header}
+              <th
+                key={header}
+                scope="col"
+                role="columnheader"
+                aria-sort={ariaSort(sort, header)}
+                className={classOf(header)}
+              >
+                <SortHeader sort={sort} header={header}>
+                  {header}
+                </SortHeader>
               </th>
             ))}
           </tr>

@@ -1,9 +1,14 @@
 import type { CallSummary } from '../../../src/core/api/calls.ts'
+import { lastDays } from '../format.ts'
+import { addDays } from '../usage-view.ts'
+import { type CallPlace, PLACE_PARAMETERS } from './call-order.ts'
 
 type CallStatus = CallSummary['status']
 
 /** The filters of the operators' page of calls; every field is in the address. */
-export interface OperatorCallFilters {
+export interface OperatorCallFilters extends CallPlace {
+  /** A text in any of them, or the id of a call. */
+  q?: string
   account?: string
   key?: string
   request?: string
@@ -16,7 +21,7 @@ export interface OperatorCallFilters {
   days?: string
 }
 
-const TEXTS = ['account', 'key', 'request', 'model', 'offer'] as const
+const TEXTS = ['q', 'account', 'key', 'request', 'model', 'offer', ...PLACE_PARAMETERS] as const
 export const CALL_STATUSES: readonly CallStatus[] = ['completed', 'failed', 'cancelled', 'interrupted']
 export const CALL_SPANS = ['1', '7', '30'] as const
 const TEXT_MAX = 200
@@ -35,6 +40,18 @@ export function readCallFilters(search: Record<string, unknown>): OperatorCallFi
   const days = CALL_SPANS.find((known) => known === textOf(search.days))
   if (days) filters.days = days
   return filters
+}
+
+const DAYS_MAX = 366
+
+/** The period that operators' calls are listed of: the last days, or longer where the moment to go to is before them. */
+export function callPeriod({ days = '30' }: OperatorCallFilters, atIso: string | null, now: Date) {
+  const { from } = lastDays(Number(days), now)
+  const day = atIso?.slice(0, 10) ?? from
+  if (day >= from) return { from }
+  const first = addDays(day, -Number(days))
+  const end = addDays(first, DAYS_MAX)
+  return { from: first, ...(Date.parse(end) < now.getTime() && { to: end }) }
 }
 
 /** Whether a text is the id of a call, as the box for ids takes it. */

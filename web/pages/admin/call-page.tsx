@@ -44,7 +44,9 @@ const InFlightCall = ({ call }: { call: InFlightTimeline }) => (
     <Panel title="Call details" padded>
       <Facts
         rows={{
-          Account: call.account_id === null ? '–' : <AccountLink id={call.account_id} />,
+          Account:
+            call.account_id === null ? '–' : <AccountLink id={call.account_id} name={call.account_name} />,
+          Key: call.key_id !== null && <KeyText call={{ ...call, key_id: call.key_id }} />,
           'Requested model': call.requested_model ?? '–',
           Held: <Money usd={call.held_usd} />,
           'Attempts claimed': formatCount(call.claims),
@@ -55,6 +57,13 @@ const InFlightCall = ({ call }: { call: InFlightTimeline }) => (
     <Panel title="Events">
       <EventTable events={call.timeline} />
     </Panel>
+  </>
+)
+
+/** The key of a call by its name, and the id, which its actions in the audit log name. */
+const KeyText = ({ call }: { call: { key_id: string; key_name: string | null } }) => (
+  <>
+    {call.key_name} <code className="text-sm text-muted">{call.key_id}</code>
   </>
 )
 
@@ -94,8 +103,8 @@ function SettledCall({ call }: { call: SettledTimeline }) {
         <Panel title="Call details" padded>
           <Facts
             rows={{
-              Account: <AccountLink id={call.account_id} />,
-              Key: <code>{call.key_id}</code>,
+              Account: <AccountLink id={call.account_id} name={call.account_name} />,
+              Key: <KeyText call={call} />,
               Request: <code>{call.request_id}</code>,
               'Prompt log':
                 call.prompt_log_until && `kept by the account until ${formatMoment(call.prompt_log_until)}`,

@@ -1,46 +1,90 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Route } from 'lucide-react'
 import { useMemo } from 'react'
-import type { OperatorCall } from '../../../src/core/api/calls.ts'
-import { operatorCallsQuery } from '../../api/operator-queries.ts'
+import type { CallSort, OperatorCall } from '../../../src/core/api/calls.ts'
+import { operatorCallsQuery, operatorSessionQuery } from '../../api/operator-queries.ts'
+import { readQuery, writeQuery } from '../../app/address.ts'
 import { Button } from '../../components/form/button.tsx'
+import { TextField } from '../../components/form/fields.tsx'
 import { type FieldSpec, Form, useForm } from '../../components/form/form.tsx'
+import { SavedViews } from '../../components/form/saved-views.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
+import { CallListPanel } from '../../components/table/call-list-panel.tsx'
 import { CallOutcome, CallUsage } from '../../components/table/call-table.tsx'
-import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
+import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
+import type { TableSort } from '../../components/table/table-sort.tsx'
 import { Code } from '../../components/text/code.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Moment } from '../../components/text/values.tsx'
 import {
   CALL_SPANS,
   CALL_STATUSES,
+  callPeriod,
   isCallId,
   type OperatorCallFilters,
   readCallFilters,
 } from '../../lib/calls/call-filters.ts'
-import { formatDuration, formatMoment, lastDays } from '../../lib/format.ts'
+import { type CallPlace, orderChange, placeQuery, readOrder } from '../../lib/calls/call-order.ts'
+import { formatDuration, formatMoment } from '../../lib/format.ts'
+import { momentIn, useShownZone } from '../../lib/time-zone.ts'
+import { AccountLink } from './links.tsx'
 
 /** The calls of all accounts, searched. */
 export function OperatorCallsPage() {
   const filters = useSearch({ from: '/operator/admin/calls' })
   const navigate = useNavigate({ from: '/admin/calls' })
-  const { from } = useMemo(() => lastDays(Number(filters.days ?? '30'), new Date()), [filters.days])
-  const isFiltered = Object.keys(filters).length > 0
+  const { data: session } = useQuery(operatorSessionQuery)
+  const zone = useShownZone()
+  const now = useMemo(() => new Date(), [])
+  const { sort: _sort, order: _order, at, cursor: _cursor, ...chosen } = filters
+  const isFiltered = Object.keys(chosen).length > 0
+  const order = readOrder(filters)
+  const place = placeQuery(filters, (local) => momentIn(zone, local))
+  const set = (changed: CallPlace) =>
+    void navigate({
+      search: (before) => readCallFilters({ ...before, ...changed }),
+      replace: changed.cursor === undefined,
+      resetScroll: false,
+    })
   return (
     <>
       <PageHead
         title="Calls"
-        description="Settled calls of all accounts, newest first. To find a running call, enter its ID."
+        description="Settled calls of all accounts. To find a running call, search for its ID."
       />
       <CallFilterForm
         // New fields for new filters in the address.
-        key={JSON.stringify(filters)}
-        filters={filters}
+        key={JSON.stringify(chosen)}
+        filters={chosen}
         onFilter={(search) => void navigate({ search })}
       />
-      <ListPanel
+      <CallListPanel
+        noun="call"
         title={isFiltered ? 'Results' : 'All calls'}
-        query={operatorCallsQuery(filters, from)}
+        actions={
+          <div className="toolbar">
+            {order.by === 'time' && (
+              <TextField
+                label="Go to"
+                type="datetime-local"
+                value={at ?? ''}
+                onChange={(local) => set({ at: local, cursor: undefined })}
+              />
+            )}
+            {session && (
+              <SavedViews
+                page="calls"
+                owner={session.operator_id}
+                query={writeQuery({ ...filters, cursor: undefined })}
+                onOpen={(view) => void navigate({ search: readCallFilters(readQuery(view)) })}
+              />
+            )}
+          </div>
+        }
+        query={operatorCallsQuery(chosen, { ...place, ...callPeriod(filters, place.at ?? null, now) })}
+        isByTime={order.by === 'time'}
+        onCursor={(cursor) => set({ cursor })}
         icon={Route}
         empty={
           isFiltered
@@ -48,17 +92,39 @@ export function OperatorCallsPage() {
             : 'No calls yet. A call appears here about a second after it ends.'
         }
       >
-        {(calls) => <OperatorCallTable calls={calls} />}
-      </ListPanel>
+        {(calls) => (
+          <OperatorCallTable
+            calls={calls}
+            sort={{
+              ...order,
+              columns: SORTED,
+              onSort: (by, isAscending) => set(orderChange(by, isAscending)),
+            }}
+          />
+        )}
+      </CallListPanel>
     </>
   )
 }
 
+/** What columns are sorted by. */
+const SORTED = {
+  When: 'time',
+  'Input / output tokens': 'tokens',
+  TTFT: 'first_token',
+  Duration: 'duration',
+  'Charged / margin': 'cost',
+} satisfies Record<string, CallSort>
+
 /** Settled calls for operators: with the offer that served them, and the margin. */
-const OperatorCallTable = ({ calls }: { calls: readonly OperatorCall[] }) => (
+const OperatorCallTable = (props: {
+  calls: readonly OperatorCall[]
+  sort: TableSort<keyof typeof SORTED>
+}) => (
   <DataTable
-    caption="Calls, newest first"
-    rows={calls}
+    caption="Calls"
+    rows={props.calls}
+    sort={props.sort}
     columns={{
       'Model and offer': (call) => (
         <TwoLines second={<Code className="in-table">{call.served_offer ?? 'no provider'}</Code>}>
@@ -73,17 +139,20 @@ const OperatorCallTable = ({ calls }: { calls: readonly OperatorCall[] }) => (
       ),
       When: (call) => <Moment at={call.admitted_at} />,
       Status: (call) => <CallOutcome call={call} />,
-      Account: ({ account_id: id }) => (
-        <Link to="/admin/accounts/$id" params={{ id }} title={id} className="whitespace-nowrap">
-          …{id.slice(-8)}
-        </Link>
-      ),
-      'Input / output tokens': (call) => <CallUsage of={call} />,
-      Duration: (call) => (
-        <TwoLines nowrap second={`TTFT ${formatDuration(call.first_token_ms)}`}>
-          {formatDuration(call.duration_ms)}
+      Customer: (call) => (
+        <TwoLines
+          second={<span className="wrap-anywhere">{call.key_name || `…${call.key_id.slice(-8)}`}</span>}
+        >
+          <AccountLink id={call.account_id} name={call.account_name} />
         </TwoLines>
       ),
+      'Input / output tokens': (call) => <CallUsage of={call} />,
+      TTFT: (call) => (
+        <TwoLines nowrap second={`queue ${formatDuration(call.queued_ms)}`}>
+          {formatDuration(call.first_token_ms)}
+        </TwoLines>
+      ),
+      Duration: (call) => formatDuration(call.duration_ms),
       'Charged / margin': (call) => (
         <TwoLines
           nowrap
@@ -97,9 +166,9 @@ const OperatorCallTable = ({ calls }: { calls: readonly OperatorCall[] }) => (
         </TwoLines>
       ),
     }}
-    numeric={['Input / output tokens', 'Duration', 'Charged / margin']}
+    numeric={['Input / output tokens', 'TTFT', 'Duration', 'Charged / margin']}
     long={['Status']}
-    brief={['When', 'Account', 'Duration']}
+    brief={['When', 'Customer', 'Duration']}
   />
 )
 
@@ -113,11 +182,11 @@ const SPANS = CALL_SPANS.map((days) => ({
 }))
 
 const MORE = {
-  request: { label: 'Request', placeholder: 'x-request-id' },
-  account: { label: 'Account', placeholder: 'email or acct_…' },
-  key: { label: 'Key', placeholder: 'key_…' },
+  account: { label: 'Customer', placeholder: 'email, organisation or acct_…' },
+  key: { label: 'Key', placeholder: 'name or key_…' },
   model: { label: 'Model' },
   offer: { label: 'Offer' },
+  request: { label: 'Request', placeholder: 'x-request-id' },
   min_duration_ms: { label: 'Min duration (ms)', inputMode: 'numeric' },
 } satisfies Partial<Record<keyof OperatorCallFilters, FieldSpec>>
 const MORE_NAMES = Object.keys(MORE) as Array<keyof typeof MORE>
@@ -132,11 +201,11 @@ function CallFilterForm(props: {
   const began = (name: keyof OperatorCallFilters) => ({ initial: filters[name] ?? '' })
   const { input, ...form } = useForm({
     fields: {
-      id: {
-        label: 'Call ID',
+      q: {
+        label: 'Search',
         className: 'field-wide',
-        placeholder: 'chatcmpl_…',
-        check: (id) => (id === '' || isCallId(id) ? null : 'Call IDs start with chatcmpl_.'),
+        placeholder: 'call ID, customer, key, model, offer, status, tag',
+        ...began('q'),
       },
       status: { label: 'Status', options: STATUSES, ...began('status') },
       days: { label: 'Period', options: SPANS, initial: filters.days ?? '30' },
@@ -145,15 +214,15 @@ function CallFilterForm(props: {
         FieldSpec
       >),
     },
-    send: async ({ id, days, ...texts }) => {
-      if (id !== '') await navigate({ to: '/admin/calls/$id', params: { id } })
+    send: async ({ days, ...texts }) => {
+      if (isCallId(texts.q)) await navigate({ to: '/admin/calls/$id', params: { id: texts.q } })
       else onFilter(readCallFilters({ ...texts, ...((filters.days ?? days !== '30') && { days }) }))
     },
   })
   return (
     <Form form={form}>
       <div className="toolbar">
-        {input('id')}
+        {input('q')}
         {input('status')}
         {input('days')}
         <div className="row">
@@ -162,7 +231,7 @@ function CallFilterForm(props: {
         </div>
       </div>
       <details className="disclosure" open={MORE_NAMES.some((name) => filters[name] !== undefined)}>
-        <summary>More filters: request, account, key, model, offer, duration</summary>
+        <summary>More filters: customer, key, model, offer, request, duration</summary>
         <div className="toolbar">{MORE_NAMES.map((name) => input(name))}</div>
       </details>
     </Form>

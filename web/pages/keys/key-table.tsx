@@ -3,16 +3,29 @@ import type { ReactNode } from 'react'
 import type { KeyView, OperatorKey } from '../../../src/core/api/keys.ts'
 import { Button } from '../../components/form/button.tsx'
 import { DataTable, InCard, TwoLines } from '../../components/table/data-table.tsx'
+import type { TableSort } from '../../components/table/table-sort.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Ago, Badge } from '../../components/text/values.tsx'
 import { formatDate, formatMoment, rateLimitsText } from '../../lib/format.ts'
 import { EditKeyDialog, RevokeKeyDialog } from './key-dialogs.tsx'
 
+/** What columns of keys are sorted by. */
+const SORTED = { Name: 'name', Spent: 'spent', Limit: 'limit', 'Last used': 'used', Created: 'created' }
+
 /** Keys with what they spent and may spend. `mayChange`: with buttons to edit and to revoke them. */
-export const KeyTable = ({ keys, mayChange = false }: { keys: readonly KeyView[]; mayChange?: boolean }) => (
+export const KeyTable = ({
+  keys,
+  sort,
+  mayChange = false,
+}: {
+  keys: readonly KeyView[]
+  sort: Omit<TableSort<string>, 'columns'>
+  mayChange?: boolean
+}) => (
   <DataTable
     caption="API keys"
     rows={keys}
+    sort={{ ...sort, columns: SORTED }}
     columns={{
       Name: (key) => (
         <KeyName apiKey={key} link={<KeyLink apiKey={key} />}>

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { Download, ListX } from 'lucide-react'
+import { ListX } from 'lucide-react'
 import { useMemo } from 'react'
 import {
   type CallFilters,
@@ -9,10 +9,16 @@ import {
   membersQuery,
   sessionQuery,
 } from '../../api/queries.ts'
+import { ExportButton } from '../../components/form/export-button.tsx'
 import { SelectField, type SelectOption, TextField } from '../../components/form/fields.tsx'
 import { useSettledText } from '../../components/form/use-settled-text.ts'
+import { CallListPanel } from '../../components/table/call-list-panel.tsx'
 import { CallTable } from '../../components/table/call-table.tsx'
-import { ListPanel } from '../../components/table/data-table.tsx'
+import { type CallPlace, orderChange, placeQuery, readOrder } from '../../lib/calls/call-order.ts'
+import { exportName } from '../../lib/download.ts'
+import { PAGE_ROWS } from '../../lib/rows-of-page.ts'
+import { momentIn } from '../../lib/time-zone.ts'
+import { addDays } from '../../lib/usage-view.ts'
 
 const STATUSES = [
   { value: 'completed', name: 'Completed' },
@@ -21,65 +27,73 @@ const STATUSES = [
   { value: 'interrupted', name: 'Interrupted' },
 ]
 
-const PAGE = 25
-
 /** The filters of the log that are in the address. */
-type LogFilters = Pick<CallFilters, 'id' | 'tag' | 'model' | 'key_id' | 'member_id' | 'status'>
+type LogFilters = Pick<CallFilters, 'q' | 'model' | 'key_id' | 'member_id' | 'status'>
 
-/** Request by request: searched and filtered. */
+const FILTERS = ['q', 'model', 'key_id', 'member_id', 'status'] as const satisfies Array<keyof LogFilters>
+
+/** Request by request: searched, filtered, sorted, and page by page. */
 export function RequestLog(props: {
-  filters: CallFilters
+  filters: CallFilters & { from: string; to: string }
+  place: CallPlace
+  /** The requests of the period, where that is known. */
+  total: number | undefined
   /** The models of the period. */
   models: string[]
   zone: string
   /** The account is an organisation. */
   hasMembers: boolean
-  onChange: (changed: LogFilters) => void
+  onChange: (changed: LogFilters & CallPlace) => void
 }) {
-  const { filters, models, zone, hasMembers, onChange } = props
+  const { filters, place, total, models, zone, hasMembers, onChange } = props
   const members = useQuery({ ...membersQuery, enabled: hasMembers })
   const { data: session } = useQuery(sessionQuery)
   const keys = useQuery({ ...keysQuery, enabled: session?.permissions.includes('keys') ?? false })
   const keyNames = useMemo(() => new Map(keys.data?.data.map(({ id, name }) => [id, name])), [keys.data])
+  // Other calls have other pages.
+  const filter = (changed: LogFilters) => onChange({ ...changed, cursor: undefined })
+  const order = readOrder(place)
+  const isFiltered = FILTERS.some((name) => filters[name] !== undefined)
   const select = (label: string, name: keyof LogFilters, options: readonly SelectOption[]) => (
     <SelectField
       label={label}
       value={filters[name] ?? ''}
       options={[{ value: '', name: 'Any' }, ...options]}
-      onChange={(value) => onChange({ [name]: value || undefined })}
+      onChange={(value) => filter({ [name]: value || undefined })}
     />
   )
   const known =
     filters.model === undefined || models.includes(filters.model) ? models : [...models, filters.model]
-  const [id, setId] = useSettledText(filters.id ?? '', (text) => onChange({ id: text || undefined }))
-  const [tag, setTag] = useSettledText(filters.tag ?? '', (text) => onChange({ tag: text || undefined }))
+  const [text, setText] = useSettledText(filters.q ?? '', (q) => filter({ q: q || undefined }))
   return (
     <div id="requests" className="scroll-mt-20">
-      <ListPanel
+      <CallListPanel
+        noun="request"
         title="Requests"
         actions={
-          <a href={callsCsvPath(filters)} className="button button-small" download>
-            <Download size={16} aria-hidden="true" />
+          <ExportButton
+            size="small"
+            path={callsCsvPath(filters)}
+            name={exportName(
+              ...['switchyard requests', filters.from, 'to', addDays(filters.to, -1)],
+              ...FILTERS.map((name) =>
+                name === 'key_id' ? keyNames.get(filters.key_id ?? '') : filters[name],
+              ),
+            )}
+            total={isFiltered ? undefined : total}
+          >
             Export CSV
-          </a>
+          </ExportButton>
         }
         filters={
           <div className="panel-body toolbar">
             <TextField
               className="field-wide"
-              label="Request ID"
+              label="Search"
               type="search"
-              placeholder="chatcmpl_… or your x-request-id"
-              value={id}
-              onChange={setId}
-              spellCheck={false}
-            />
-            <TextField
-              label="Tag"
-              type="search"
-              placeholder="App or name=value"
-              value={tag}
-              onChange={setTag}
+              placeholder="ID, model, status, app, name=value, API key"
+              value={text}
+              onChange={setText}
               spellCheck={false}
             />
             {select(
@@ -99,14 +113,36 @@ export function RequestLog(props: {
                 (members.data?.data ?? []).map((one) => ({ value: one.id, name: one.email })),
               )}
             {select('Status', 'status', STATUSES)}
+            {order.by === 'time' && (
+              <TextField
+                label="Go to"
+                type="datetime-local"
+                value={place.at ?? ''}
+                onChange={(at) => onChange({ at: at || undefined, cursor: undefined })}
+              />
+            )}
           </div>
         }
-        query={callsQuery(filters, PAGE)}
+        query={callsQuery(
+          filters,
+          PAGE_ROWS,
+          placeQuery(place, (at) => momentIn(zone, at)),
+        )}
+        isByTime={order.by === 'time'}
+        zone={zone}
+        onCursor={(cursor) => onChange({ cursor })}
         icon={ListX}
         empty="No requests match. Choose a longer period or remove a filter; a request appears about a second after its end."
       >
-        {(calls) => <CallTable calls={calls} keyNames={keyNames} zone={zone} />}
-      </ListPanel>
+        {(calls) => (
+          <CallTable
+            calls={calls}
+            keyNames={keyNames}
+            zone={zone}
+            sort={{ ...order, onSort: (by, isAscending) => onChange(orderChange(by, isAscending)) }}
+          />
+        )}
+      </CallListPanel>
     </div>
   )
 }

@@ -1,6 +1,8 @@
+import { useState } from 'react'
 import type { UsageFiguresView, UsageSeriesView } from '../../../src/core/api/usage.ts'
 import { ChartFigure, ChartKey } from '../../components/chart/chart-figure.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
+import { PagedRows } from '../../components/table/page-nav.tsx'
 import { Money } from '../../components/text/money.tsx'
 import {
   axisAmount,
@@ -43,6 +45,7 @@ const CAPTIONS: Record<Measure, string> = {
 /** Usage over time, stacked by model or key. Latency is the median of all requests, in one series. */
 export function UsageChart({ view, measure }: { view: UsageSeriesView; measure: Measure }) {
   const { interval, time_zone: zone } = view
+  const [page, setPage] = useState(1)
   const { series, buckets } = stackUsage(view, measure)
   const names = new Map(view.groups.map(({ group, name }) => [group, name || group]))
   const nameOf = (group: string) => (group === OTHERS ? 'Other' : (names.get(group) ?? group))
@@ -67,20 +70,29 @@ export function UsageChart({ view, measure }: { view: UsageSeriesView; measure: 
         isWhole: measure === 'requests',
       }}
       table={
-        <DataTable
-          caption={`Usage by ${interval} (${zone})`}
+        <PagedRows
+          of="the chart"
           rows={buckets.filter(({ figures }) => figures !== null).reverse()}
-          rowKey={({ at }) => at}
-          columns={{
-            Time: start,
-            Requests: ({ figures }) => formatCount(figures?.calls ?? 0),
-            Tokens: ({ figures }) => formatCount(figures?.total_tokens ?? 0),
-            TTFT: ({ figures }) => formatDuration(figures?.first_token_ms ?? null),
-            Cost: ({ figures }) => <Money usd={figures?.cost_usd} />,
-          }}
-          numeric={['Requests', 'Tokens', 'TTFT', 'Cost']}
-          empty="No requests in this period."
-        />
+          page={page}
+          onPage={setPage}
+        >
+          {(shown) => (
+            <DataTable
+              caption={`Usage by ${interval} (${zone})`}
+              rows={shown}
+              rowKey={({ at }) => at}
+              columns={{
+                Time: start,
+                Requests: ({ figures }) => formatCount(figures?.calls ?? 0),
+                Tokens: ({ figures }) => formatCount(figures?.total_tokens ?? 0),
+                TTFT: ({ figures }) => formatDuration(figures?.first_token_ms ?? null),
+                Cost: ({ figures }) => <Money usd={figures?.cost_usd} />,
+              }}
+              numeric={['Requests', 'Tokens', 'TTFT', 'Cost']}
+              empty="No requests in this period."
+            />
+          )}
+        </PagedRows>
       }
     >
       {isStacked && series.length > 1 && (

@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react'
 import { ChoiceField, SelectField, TextField } from '../../components/form/fields.tsx'
 import { zoneOptions } from '../../components/form/time-zone-field.tsx'
 import { BROWSER_ZONE, chooseZone } from '../../lib/time-zone.ts'
@@ -28,8 +29,9 @@ export function UsageToolbar(props: {
   ofOneKey?: boolean
   /** The account is an organisation. */
   hasMembers?: boolean
+  children?: ReactNode
 }) {
-  const { choice, onChange, ofOneKey = false, hasMembers = false } = props
+  const { choice, onChange, ofOneKey = false, hasMembers = false, children } = props
   return (
     <div className="toolbar">
       <SelectField
@@ -73,6 +75,7 @@ export function UsageToolbar(props: {
           onChange({ zone })
         }}
       />
+      {children}
     </div>
   )
 }

@@ -5,12 +5,14 @@ import { useState } from 'react'
 import type { AccountLedgerRow } from '../../../../src/core/api/account-ledger.ts'
 import { accountLedgerQuery, accountLedgerTotalsQuery, ledgerCsvPath } from '../../../api/operator-queries.ts'
 import { Note, QueryView } from '../../../components/feedback/messages.tsx'
+import { ExportButton } from '../../../components/form/export-button.tsx'
 import { SelectField } from '../../../components/form/fields.tsx'
 import { DataTable, ListPanel } from '../../../components/table/data-table.tsx'
 import { Code } from '../../../components/text/code.tsx'
 import { Money } from '../../../components/text/money.tsx'
 import { Moment } from '../../../components/text/values.tsx'
 import { BALANCE_ENTRY_NAMES } from '../../../lib/balance-entries.ts'
+import { exportName } from '../../../lib/download.ts'
 import { formatCount, formatDay, plural } from '../../../lib/format.ts'
 import { ActorName } from '../operators/audit-log.tsx'
 
@@ -42,9 +44,13 @@ export function AccountLedger({ accountId }: { accountId: string }) {
       icon={ScrollText}
       empty={kind === '' ? 'No transactions yet.' : 'No transactions of this kind.'}
       actions={
-        <a href={ledgerCsvPath(accountId, filter)} download>
-          Download CSV
-        </a>
+        <ExportButton
+          size="small"
+          path={ledgerCsvPath(accountId, filter)}
+          name={exportName('switchyard ledger', accountId, kind, calls)}
+        >
+          Export CSV
+        </ExportButton>
       }
       filters={
         <>
