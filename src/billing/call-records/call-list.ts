@@ -114,9 +114,10 @@ const onlyPage = (calls: ListedCall[]): CallPage => ({
 })
 
 /** The position of a page that begins at a moment; null where that is the first page. */
-function startOf({ atMs = null, range }: CallQuery, { isAscending }: CallOrder): CallPosition | null {
+function startOf(query: CallQuery, { isAscending }: CallOrder): CallPosition | null {
+  const { atMs = null, range } = query
   const isInside = atMs !== null && (isAscending ? atMs > range.fromMs : atMs < range.toMs)
-  return isInside ? { isEnd: false, value: BigInt(atMs), id: callIdAt(atMs) } : null
+  return isInside ? { isEnd: false, value: BigInt(atMs), id: isById(query) ? callIdAt(atMs) : '' } : null
 }
 
 /** A way along an index, up or down from a position. */
