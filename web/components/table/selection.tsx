@@ -51,7 +51,7 @@ export function SelectBox(props: {
         if (box) box.indeterminate = isPartly
       }}
       type="checkbox"
-      className="block size-4 accent-accent-fill"
+      className="relative z-1 block size-4 accent-accent-fill"
       aria-label={name}
       checked={checked}
       disabled={disabled}
