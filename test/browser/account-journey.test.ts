@@ -45,6 +45,9 @@ test.each([
     await signUp(opened, stack.url, email, PASSWORD)
     const { id: accountId } = await stack.postgres.account.findUniqueOrThrow({ where: { email } })
     expect(await exactAmount(stat(page, 'Available'))).toBe(parseUsd('0.50'))
+    // The free credit is the first step; there is no chart before there is anything to show in it.
+    await page.getByText('1 of 4 done').waitFor()
+    expect(await page.getByText('Show as a table').count()).toBe(0)
     await expectToFit(page)
 
     const secret = await createKey(opened, 'first service')

@@ -431,6 +431,10 @@ describe('the playground', () => {
     await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
     const settings = { ...NO_SETTINGS, models: ['birch/open-leaf'], tools: JSON.stringify([SORT_TOOL]) }
     await page.goto(`${stack.url}/playground${linkFragment(settings, true)}`)
+    // The settings of the link are open, and the conversation is in sight below them.
+    await page.getByRole('region', { name: 'Settings' }).waitFor()
+    const place = await page.getByText('Send a message to start.').boundingBox()
+    expect(place?.y).toBeLessThan(WIDE.height)
     await messageOn(page).fill('Use sort_wagons, please')
     expect(new URL(page.url()).hash).toBe('')
     await messageOn(page).press('Enter')

@@ -25,7 +25,7 @@ test('a card is saved, tops the balance up, and the invoice can be read and down
   const opened = await browser.open(stack.url, { viewport: WIDE })
   await lendSession(opened, client, stack.url)
   const { page, watch, context } = opened
-  await page.goto(`${stack.url}/billing`)
+  await page.goto(`${stack.url}/billing?tab=details`)
 
   const details = panel(page, 'Billing details')
   await details.getByLabel('Name or company').fill('Ann & Co.')
@@ -34,6 +34,11 @@ test('a card is saved, tops the balance up, and the invoice can be read and down
   await details.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Billing details saved.').first().waitFor()
 
+  await expectAccessibleAtBothWidths(page)
+
+  const openTab = (name: string) =>
+    page.getByRole('navigation', { name: 'Parts of billing' }).getByRole('link', { name }).click()
+  await openTab('Overview')
   const auto = panel(page, 'Automatic top-up')
   await auto.getByText('Test mode').waitFor()
   await auto.getByRole('button', { name: 'Save a card' }).click()
@@ -52,6 +57,8 @@ test('a card is saved, tops the balance up, and the invoice can be read and down
     .toBe(1)
   await page.reload()
   await auto.getByText('Automatic top-up continues next month.').waitFor()
+  await openTab('Top-ups & invoices')
+  expect(new URL(page.url()).search).toBe('?tab=invoices')
   const invoices = panel(page, 'Invoices')
   await invoices.getByText('TEST-INV-000001').first().waitFor()
   await expectAccessibleAtBothWidths(page)

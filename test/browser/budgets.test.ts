@@ -15,7 +15,7 @@ const call = () => ask({ url: stack.url, key: sample.hidden.key }, { model: 'acm
 
 test('the spend cap of an account is set, shown with what is spent and left, and removed', async () => {
   const { page, watch } = opened
-  await page.goto(`${stack.url}/billing`)
+  await page.goto(`${stack.url}/billing?tab=limits`)
   const panel = page.getByRole('region', { name: 'Monthly spend cap' })
   await panel.getByText('There is no cap.').waitFor()
   const spent = await exactAmount(panel.locator('data').first())

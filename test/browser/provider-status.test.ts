@@ -52,6 +52,11 @@ test(
     await expectAccessibleAtBothWidths(guest.page)
     for (const period of ['24 hours', '7 days']) await guest.page.getByRole('radio', { name: period }).check()
     await row.getByRole('img', { name: /of 28 intervals below 99%/ }).waitFor()
+    // An interval without data is a low stub, not a bar that looks like an outage.
+    const stubs = await row.locator('rect[height="7"]').count()
+    expect(stubs).toBe(await row.locator('rect', { hasText: 'no data' }).count())
+    expect(stubs).toBeGreaterThan(0)
+    expect(await row.locator('rect[height="24"]').count()).toBeGreaterThan(0)
     for (const { watch } of [operator, guest]) expect(watch.problems).toEqual([])
     await operator.page.getByRole('button', { name: 'Stop publishing' }).click()
     await dialog.getByRole('button', { name: 'Stop publishing' }).click()

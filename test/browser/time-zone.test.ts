@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CallDetail } from '../../src/core/api/calls.ts'
+import { WIDE } from './browser.ts'
 import { testConsole } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
 import { heading } from './on-screen.ts'
@@ -36,6 +37,13 @@ test(
     await page.getByLabel('Time zone').selectOption('Pacific/Kiritimati')
     await page.getByText('Times: Pacific/Kiritimati (GMT+14)').waitFor()
     await expectGoodPage(opened, page.url(), 'Settings')
+    // One narrow column, whose sections have addresses.
+    expect((await page.getByRole('region', { name: 'Password' }).boundingBox())?.width).toBe(640)
+    await page.getByRole('link', { name: 'Data', exact: true }).click()
+    expect(new URL(page.url()).hash).toBe('#data')
+    await expect
+      .poll(async () => (await page.getByRole('button', { name: 'Delete account' }).boundingBox())?.y)
+      .toBeLessThan(WIDE.height)
 
     await page.goto(`${stack.url}/calls/${callId}`)
     await page.getByText(shownIn('Pacific/Kiritimati', receivedAt)).first().waitFor()
@@ -52,7 +60,16 @@ test(
       expect(new Set(boxes.map((box) => box?.y)).size).toBe(1)
     }
 
+    // The chart of before stays, dimmed, until that of the other zone is there.
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    await page.route(/api\/usage\/series/, async (route) => {
+      await released
+      await route.continue()
+    })
     await page.getByLabel('Time zone').selectOption('Pacific/Honolulu')
+    await page.locator('figure[aria-busy="true"] svg').waitFor()
+    release()
+    await page.locator('figure[aria-busy="false"] svg').waitFor()
     await page.getByText('Times: Pacific/Honolulu (GMT-10)').waitFor()
     await page
       .getByRole('cell', { name: shownIn('Pacific/Honolulu', receivedAt) })

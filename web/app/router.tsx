@@ -100,7 +100,7 @@ function OrganisationOutlet() {
 }
 
 // Payment providers send customers back with these.
-const checkoutParameters = textParameters('payment_id', 'outcome', 'card_setup')
+const billingParameters = textParameters('payment_id', 'outcome', 'card_setup', 'tab')
 const PERIOD_PARAMETERS = ['days', 'from', 'to', 'interval', 'measure', 'zone'] as const
 const usageParameters = textParameters(
   ...PERIOD_PARAMETERS,
@@ -174,7 +174,7 @@ const routeTree = rootRoute.addChildren([
     page(accountRoute, '/dashboard', pages.dashboard, 'DashboardPage'),
     searchPage(accountRoute, '/keys', textParameters(...KEY_PARAMETERS), pages.keys, 'KeysPage'),
     searchPage(accountRoute, '/keys/$id', textParameters(...PERIOD_PARAMETERS), pages.key, 'KeyPage'),
-    searchPage(accountRoute, '/billing', checkoutParameters, pages.billing, 'BillingPage'),
+    searchPage(accountRoute, '/billing', billingParameters, pages.billing, 'BillingPage'),
     page(accountRoute, '/billing/statements/$month', pages.statement, 'StatementPage'),
     page(accountRoute, '/billing/receipts/$id', pages.receipt, 'ReceiptPage'),
     searchPage(accountRoute, '/usage', usageParameters, pages.usage, 'UsagePage'),

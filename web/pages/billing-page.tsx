@@ -1,8 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { FileText } from 'lucide-react'
-import { billingDetailsQuery, billingQuery, invoicePdfPath, invoicesQuery } from '../api/queries.ts'
-import { Note, QueryView } from '../components/feedback/messages.tsx'
+import {
+  autoTopUpQuery,
+  billingDetailsQuery,
+  billingQuery,
+  invoicePdfPath,
+  invoicesQuery,
+} from '../api/queries.ts'
+import { Note, QueryView, SkeletonLines } from '../components/feedback/messages.tsx'
+import { LinkTabs } from '../components/layout/link-tabs.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { ListPanel } from '../components/table/data-table.tsx'
 import { InvoiceTable } from '../components/table/invoice-table.tsx'
@@ -14,9 +21,25 @@ import { Statement, TopUpHistory } from './billing/movements.tsx'
 import { SpendCapPanel } from './billing/spend-cap.tsx'
 import { CheckoutReturn, TopUpForm } from './billing/top-up.tsx'
 
-/** The balance, the form to top it up, and every movement of it. */
+const TABS = [
+  { tab: 'overview', name: 'Overview' },
+  { tab: 'invoices', name: 'Top-ups & invoices' },
+  { tab: 'limits', name: 'Limits' },
+  { tab: 'details', name: 'Details' },
+] as const
+
+/** The balance, the form to top it up, and every movement of it, in tabs that have addresses. */
 export function BillingPage() {
-  const { payment_id: paymentId, outcome, card_setup: cardSetup } = useSearch({ from: '/account/billing' })
+  const {
+    tab,
+    payment_id: paymentId,
+    outcome,
+    card_setup: cardSetup,
+  } = useSearch({ from: '/account/billing' })
+  const { data: details } = useQuery(billingDetailsQuery)
+  // Without invoices there is nobody to make them out to.
+  const tabs = details?.invoices === false ? TABS.slice(0, -1) : TABS
+  const selected = tabs.find((one) => one.tab === tab)?.tab ?? 'overview'
   return (
     <>
       <PageHead
@@ -24,19 +47,48 @@ export function BillingPage() {
         docs="billing"
         description="Prepaid: calls are charged to your balance. There is no subscription."
       />
+      <LinkTabs label="Parts of billing" tabs={tabs} selected={selected} />
       {paymentId && <CheckoutReturn id={paymentId} outcome={outcome} />}
       {cardSetup && outcome !== 'cancelled' && <CardSetupReturn id={cardSetup} />}
-      <QueryView query={useQuery(billingQuery)}>
-        {(billing) => (
-          <>
-            <Stats
-              rows={{
-                Balance: <Money usd={billing.balance_usd} />,
-                'Reserved for running calls': <Money usd={billing.held_usd} />,
-                'Available now': <Money usd={billing.available_usd} />,
-                'Owed for reversed payments': billing.owed_usd !== '0.00' && <Money usd={billing.owed_usd} />,
-              }}
-            />
+      {selected === 'overview' && <Overview />}
+      {selected === 'invoices' && (
+        <>
+          <TopUpHistory />
+          {details?.invoices && <InvoiceList />}
+        </>
+      )}
+      {selected === 'limits' && (
+        <div className="max-w-160">
+          <SpendCapPanel />
+        </div>
+      )}
+      {selected === 'details' && details && (
+        <div className="max-w-160">
+          <BillingDetailsPanel details={details} />
+        </div>
+      )}
+    </>
+  )
+}
+
+function Overview() {
+  const query = useQuery(billingQuery)
+  // Panels that came one by one would push those below them down.
+  const { isPending: isWaiting } = useQuery(autoTopUpQuery)
+  if (isWaiting && !query.error) return <SkeletonLines />
+  return (
+    <QueryView query={query}>
+      {(billing) => (
+        <>
+          <Stats
+            rows={{
+              Balance: <Money usd={billing.balance_usd} />,
+              'Reserved for running calls': <Money usd={billing.held_usd} />,
+              'Available now': <Money usd={billing.available_usd} />,
+              'Owed for reversed payments': billing.owed_usd !== '0.00' && <Money usd={billing.owed_usd} />,
+            }}
+          />
+          <div className="columns items-start">
             <Panel title="Top up" padded>
               {billing.rails.length > 0 ? (
                 <TopUpForm billing={billing} />
@@ -44,28 +96,12 @@ export function BillingPage() {
                 <Note>No payment method is configured. Ask the operator for credit.</Note>
               )}
             </Panel>
-          </>
-        )}
-      </QueryView>
-      <AutoTopUpPanel />
-      <SpendCapPanel />
-      <TopUpHistory />
-      <Invoices />
-      <Statement />
-    </>
-  )
-}
-
-/** Nothing where none are issued, nor were. */
-function Invoices() {
-  const { data } = useQuery(billingDetailsQuery)
-  return (
-    data?.invoices && (
-      <>
-        <InvoiceList />
-        <BillingDetailsPanel details={data} />
-      </>
-    )
+            <AutoTopUpPanel />
+          </div>
+          <Statement />
+        </>
+      )}
+    </QueryView>
   )
 }
 

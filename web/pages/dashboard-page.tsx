@@ -89,12 +89,14 @@ export function DashboardPage() {
           .
         </Note>
       )}
-      {mayCall && latest?.length === 0 && <FirstSteps />}
-      <Panel title={`Spend, last ${DAYS} days`} actions={<Link to="/usage">View all usage</Link>} padded>
-        <QueryView query={usage} loading={<span className="skeleton h-56" />}>
-          {(view) => <SpendByDay usage={view} />}
-        </QueryView>
-      </Panel>
+      {mayCall && latest?.length === 0 && <FirstSteps mayUse={account.state !== 'exhausted'} />}
+      {latest?.length === 0 ? null : (
+        <Panel title={`Spend, last ${DAYS} days`} actions={<Link to="/usage">View all usage</Link>} padded>
+          <QueryView query={usage} loading={<span className="skeleton h-56" />}>
+            {(view) => <SpendByDay usage={view} />}
+          </QueryView>
+        </Panel>
+      )}
       <Panel title="Latest calls">
         <QueryView query={calls}>
           {() =>
@@ -132,21 +134,30 @@ function WhyEmpty({ freeCredit }: { freeCredit: FreeCreditState | null }) {
   )
 }
 
-/** The steps to a first call. */
-function FirstSteps() {
+/** The steps to a first call, with those that are done. */
+function FirstSteps({ mayUse }: { mayUse: boolean }) {
   const { data: keys } = useQuery(keysQuery)
   if (!keys) return null
   const hasKey = keys.data.length > 0
+  const done = [mayUse, hasKey].filter(Boolean).length
   return (
-    <Panel title="First steps">
+    <Panel title="First steps" actions={<span className="text-sm text-muted">{done} of 4 done</span>}>
       <ol className="stack px-inset py-4">
-        <Step number={1} done={hasKey}>
+        <Step number={1} done={mayUse}>
+          {mayUse ? 'Your balance pays for calls.' : 'Add credit: '}
+          {!mayUse && (
+            <>
+              verify your email address for the free credit, or <Link to="/billing">top up</Link>.
+            </>
+          )}
+        </Step>
+        <Step number={2} done={hasKey}>
           <Link to="/keys">Create an API key.</Link> It is shown once, with a ready-made example call.
         </Step>
-        <Step number={2}>
+        <Step number={3}>
           Make a call: paste the example into a terminal, or use <Link to="/playground">the playground</Link>.
         </Step>
-        <Step number={3}>
+        <Step number={4}>
           See its exact cost under <Link to="/usage">Usage</Link>.
         </Step>
       </ol>

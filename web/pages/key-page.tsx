@@ -134,7 +134,7 @@ function KeyUsage({ keyId }: { keyId: string }) {
         padded
       >
         <QueryView query={usage} loading={<span className="skeleton h-56" />}>
-          {(view) => <UsageChart view={view} measure={choice.measure} />}
+          {(view) => <UsageChart view={view} measure={choice.measure} stale={usage.isPlaceholderData} />}
         </QueryView>
       </Panel>
       <Panel title="By model">

@@ -27,7 +27,7 @@ export function LandingPage() {
           <h1 className="text-hero leading-[1.04] tracking-[-0.04em]" ref={heading} tabIndex={-1}>
             One API for every model.
           </h1>
-          <p className="max-w-136 text-[clamp(1.05rem,0.95rem+0.5vw,1.25rem)] text-pretty text-soft">
+          <p className="max-w-136 text-lead text-pretty text-soft">
             Point the OpenAI client library you already use at Switchyard. It routes each call to a healthy
             provider, fails over when one breaks, and charges the exact cost, to the last digit.
           </p>

@@ -26,52 +26,59 @@ export function OrganisationPage() {
   return (
     <>
       <PageHead title="Organisation" />
-      <Panel title="Account" padded>
-        <Facts
-          rows={{
-            Name: account.name,
-            'Your role': `${ROLES[account.role].name}: ${ROLES[account.role].may}`,
-            'Account ID': <Identifier id={account.id} of="the account ID" />,
-            Created: formatDate(account.created_at),
-          }}
-        />
-        {permissions.includes('settings') && <NameForm key={account.id} name={account.name} />}
-      </Panel>
-      {permissions.includes('limits') && (
-        <Panel title="Low balance" padded>
-          <LowBalanceForm threshold={balance.low_balance_usd} />
+      <div className="stack max-w-160 gap-6">
+        <Panel title="Account" padded>
+          <Facts
+            rows={{
+              Name: account.name,
+              'Your role': `${ROLES[account.role].name}: ${ROLES[account.role].may}`,
+              'Account ID': <Identifier id={account.id} of="the account ID" />,
+              Created: formatDate(account.created_at),
+            }}
+          />
+          {permissions.includes('settings') && <NameForm key={account.id} name={account.name} />}
         </Panel>
-      )}
-      <Panel title={'Danger zone'} padded>
-        <p>
-          Leaving removes your access immediately. The last owner cannot leave: make another member an owner,
-          or delete the organisation.
-        </p>
-        <div className="row">
-          {isOwner && (
-            <a className="button" href={`${BASE_PATH}/console/api/organisation/export`} download>
-              Download export
-            </a>
-          )}
-          <Button
-            kind="danger"
-            dialog={(close) => (
-              <LeaveDialog
-                name={account.name}
-                mayHandOver={permissions.includes('members')}
-                onClose={close}
-              />
-            )}
-          >
-            Leave organisation
-          </Button>
-          {isOwner && (
-            <Button kind="danger" dialog={(close) => <DeleteDialog session={session} onClose={close} />}>
-              Delete organisation
+        {permissions.includes('limits') && (
+          <Panel title="Low balance" padded>
+            <LowBalanceForm threshold={balance.low_balance_usd} />
+          </Panel>
+        )}
+        {isOwner && (
+          <Panel title="Data" padded>
+            <p>The export has the account, its members, keys, top-ups and ledger without any secret.</p>
+            <div>
+              <a className="button" href={`${BASE_PATH}/console/api/organisation/export`} download>
+                Download export
+              </a>
+            </div>
+          </Panel>
+        )}
+        <Panel title="Danger zone" padded danger>
+          <p>
+            Leaving removes your access immediately. The last owner cannot leave: make another member an
+            owner, or delete the organisation.
+          </p>
+          <div className="row">
+            <Button
+              kind="danger"
+              dialog={(close) => (
+                <LeaveDialog
+                  name={account.name}
+                  mayHandOver={permissions.includes('members')}
+                  onClose={close}
+                />
+              )}
+            >
+              Leave organisation
             </Button>
-          )}
-        </div>
-      </Panel>
+            {isOwner && (
+              <Button kind="danger" dialog={(close) => <DeleteDialog session={session} onClose={close} />}>
+                Delete organisation
+              </Button>
+            )}
+          </div>
+        </Panel>
+      </div>
     </>
   )
 }

@@ -25,7 +25,7 @@ export function PlaygroundPage() {
         description="Calls models with one of your keys and is charged like any other call. Conversations are stored in this browser only."
         actions={
           keyId !== undefined && (
-            <div className="w-64">
+            <div className="toolbar">
               <SelectField
                 label="API key"
                 value={keyId}

@@ -9,6 +9,7 @@ import { ChoiceField } from '../components/form/fields.tsx'
 import { PageForm } from '../components/form/form.tsx'
 import { TimeZoneField } from '../components/form/time-zone-field.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
+import { Sections } from '../components/layout/sections.tsx'
 import { Identifier } from '../components/text/copy.tsx'
 import { Facts } from '../components/text/values.tsx'
 import { formatDate } from '../lib/format.ts'
@@ -34,34 +35,50 @@ export function SettingsPage() {
         title="Settings"
         description={account.is_organisation && 'These are yours, whatever account you act on.'}
       />
-      <Panel title="Account" padded>
-        <Facts
-          rows={{
-            'Email address': <EmailAddress person={person} />,
-            'Account ID': <Identifier id={person.id} of="the account ID" />,
-            Created: formatDate(person.created_at),
-          }}
-        />
-      </Panel>
-      <Panel title="Appearance" padded>
-        <ChoiceField label="Theme" value={theme} options={THEMES} onChange={chooseTheme} />
-        <TimeZoneField hint="Applies to all times in this browser. Statements, invoices and receipts are in UTC." />
-      </Panel>
-      {!account.is_organisation && (
-        <Panel title="Low balance" padded>
-          <LowBalanceForm threshold={session.balance.low_balance_usd} />
-        </Panel>
-      )}
-      <Panel title="Email" padded>
-        <MailPreferences person={person} />
-      </Panel>
-      <Panel title="Password" padded>
-        <PasswordForm email={person.email} />
-      </Panel>
-      <SecondFactorPanel />
-      <IdentitiesPanel />
-      <SessionsPanel />
-      <AccountDataPanel session={session} />
+      <Sections
+        of={{
+          Profile: (
+            <>
+              <Panel title="Account" padded>
+                <Facts
+                  rows={{
+                    'Email address': <EmailAddress person={person} />,
+                    'Account ID': <Identifier id={person.id} of="the account ID" />,
+                    Created: formatDate(person.created_at),
+                  }}
+                />
+              </Panel>
+              <Panel title="Appearance" padded>
+                <ChoiceField label="Theme" value={theme} options={THEMES} onChange={chooseTheme} />
+                <TimeZoneField hint="Applies to all times in this browser. Statements, invoices and receipts are in UTC." />
+              </Panel>
+            </>
+          ),
+          Security: (
+            <>
+              <Panel title="Password" padded>
+                <PasswordForm email={person.email} />
+              </Panel>
+              <SecondFactorPanel />
+              <IdentitiesPanel />
+              <SessionsPanel />
+            </>
+          ),
+          Notifications: (
+            <>
+              {!account.is_organisation && (
+                <Panel title="Low balance" padded>
+                  <LowBalanceForm threshold={session.balance.low_balance_usd} />
+                </Panel>
+              )}
+              <Panel title="Email" padded>
+                <MailPreferences person={person} />
+              </Panel>
+            </>
+          ),
+          Data: <AccountDataPanel session={session} />,
+        }}
+      />
     </>
   )
 }

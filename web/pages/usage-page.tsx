@@ -75,6 +75,7 @@ export function UsagePage() {
       <QueryView query={usage}>
         {({ total }) => (
           <Stats
+            stale={usage.isPlaceholderData}
             rows={{
               Cost: <Money usd={total.cost_usd} />,
               Requests: formatCount(total.calls),
@@ -92,7 +93,7 @@ export function UsagePage() {
         padded
       >
         <QueryView query={usage} loading={<span className="skeleton h-56" />}>
-          {(view) => <UsageChart view={view} measure={choice.measure} />}
+          {(view) => <UsageChart view={view} measure={choice.measure} stale={usage.isPlaceholderData} />}
         </QueryView>
       </Panel>
       <Panel title={`By ${GROUP_NAMES[choice.group]}`}>

@@ -32,7 +32,7 @@ const BOTTOM = HEIGHT - MARGIN.bottom
 const BAR_RADIUS = 3
 /** Of a step from one column to the next. */
 const PADDING = 0.25
-const LABEL = 'fill-muted text-[11px] tabular-nums'
+const LABEL = 'fill-muted text-xs tabular-nums'
 
 /** Values over time as columns. A drawing only: the exact values are in the table beside it. */
 export function ColumnChart(props: ColumnChartProps) {
@@ -40,18 +40,13 @@ export function ColumnChart(props: ColumnChartProps) {
   const width = useWidth(parentRef)
   const [active, setActive] = useState<string | null>(null)
   const text = props.columns.find(({ at }) => at === active)?.text
-  const isEmpty = props.columns.every(({ value, errors = 0 }) => value === 0 && errors === 0)
   return (
     <div className="stack gap-2">
       <p className="min-h-[1.5em] text-sm text-soft tabular-nums" aria-hidden="true">
-        {text ?? (isEmpty ? null : props.idle)}
+        {text ?? props.idle}
       </p>
       <div className="relative min-h-[220px] contain-inline-size" ref={parentRef}>
-        {isEmpty ? (
-          <p className="absolute inset-0 grid place-items-center text-muted">Nothing in this period.</p>
-        ) : (
-          width > 0 && <Drawing {...props} width={width} active={active} onActive={setActive} />
-        )}
+        {width > 0 && <Drawing {...props} width={width} active={active} onActive={setActive} />}
       </div>
     </div>
   )

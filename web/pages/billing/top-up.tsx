@@ -73,7 +73,7 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
         </Note>
       )}
       <div>
-        <Submit form={form} kind="primary" size="large" pending="Opening …">
+        <Submit form={form} kind="primary" pending="Opening …">
           {problemOf(amount) === null ? `Top up ${formatAmount(amount)}` : 'Top up'}
         </Submit>
       </div>

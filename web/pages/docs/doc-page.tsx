@@ -19,8 +19,14 @@ export function DocPage() {
 
 const DocView = ({ doc }: { doc: Doc }) => (
   <SitePage title={doc.title}>
-    <QueryView query={useQuery(docQuery(doc))}>{(markdown) => <DocText markdown={markdown} />}</QueryView>
-    <NextPage doc={doc} />
+    <QueryView query={useQuery(docQuery(doc))}>
+      {(markdown) => (
+        <>
+          <DocText markdown={markdown} />
+          <NextPage doc={doc} />
+        </>
+      )}
+    </QueryView>
   </SitePage>
 )
 

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useParams } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { SearchButton } from '../../app/command-palette.tsx'
 import { DOC_GROUPS, type DocPage } from '../../lib/docs/doc-pages.ts'
 import { sectionsOf } from '../../lib/docs/doc-text.ts'
@@ -10,11 +10,12 @@ import { docQuery, findDoc } from './doc-query.ts'
 export function DocsLayout() {
   const { page } = useParams({ strict: false })
   const doc = findDoc(page)
+  const isReady = useReady(doc)
   return (
     <div className="docs-frame site-width">
       <div className="docs-aside">
         <SearchButton />
-        <div className="docs-wide stack">
+        <div className={isReady ? 'docs-wide stack' : 'docs-wide stack invisible'}>
           <DocsNavigation doc={doc} />
         </div>
         <details className="disclosure docs-narrow" key={page ?? 'docs'}>
@@ -27,6 +28,16 @@ export function DocsLayout() {
       </div>
     </div>
   )
+}
+
+/** Whether the headings of the first page are there: they would push the pages below them down. */
+function useReady(doc: DocPage | undefined): boolean {
+  const [isReady, setIsReady] = useState(doc === undefined)
+  const { isPending } = useQuery({ ...docQuery(doc ?? DOC_GROUPS[0]!.pages[0]!), enabled: !isReady })
+  useEffect(() => {
+    if (!isPending) setIsReady(true)
+  }, [isPending])
+  return isReady || !isPending
 }
 
 const DocsNavigation = ({ doc }: { doc: DocPage | undefined }) => (

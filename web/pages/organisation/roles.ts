@@ -6,7 +6,7 @@ export const ROLES: Record<MemberRole, { name: string; may: string }> = {
   admin: { name: 'Admin', may: 'Everything except ownership' },
   developer: {
     name: 'Developer',
-    may: 'Own API keys, the playground, usage; sees provider keys and webhooks',
+    may: 'Own API keys, playground and usage',
   },
   billing: { name: 'Billing', may: 'Top-ups, receipts, limits and usage; no API keys' },
 }

@@ -41,7 +41,8 @@ export function SettingsPanel(props: { settings: ChatSettings; onChange: (settin
     error: problems[name] ?? null,
   })
   return (
-    <section className="panel" aria-label="Settings">
+    // The conversation stays in sight below it.
+    <section className="panel max-h-[45dvh] overflow-y-auto" aria-label="Settings">
       <div className="panel-body">
         <TextField label="System prompt" {...field('system')} rows={3} placeholder="None" />
         <div className="columns gap-4 [--column:8.5rem]">

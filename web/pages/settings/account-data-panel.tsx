@@ -17,25 +17,36 @@ import { forgetHistory } from '../../lib/playground/kept-history.ts'
 
 /** A copy of what is stored of an account, and its deletion. */
 export const AccountDataPanel = ({ session }: { session: SessionView }) => (
-  <Panel title="Your data" padded>
-    <p>
-      The export has your personal account, keys, top-ups and ledger without any secret. Calls are on the
-      usage page, as CSV.
-    </p>
-    <div className="row">
-      <a className="button" href={`${BASE_PATH}/console/api/account/export`} download>
-        Download export
-      </a>
-      {!session.account.is_organisation && (
-        <Button kind="danger" dialog={(close) => <DeleteDialog session={session} onClose={close} />}>
-          Delete account
-        </Button>
+  <>
+    <Panel title="Your data" padded>
+      <p>
+        The export has your personal account, keys, top-ups and ledger without any secret. Calls are on the
+        usage page, as CSV.
+      </p>
+      <div>
+        <a className="button" href={`${BASE_PATH}/console/api/account/export`} download>
+          Download export
+        </a>
+      </div>
+    </Panel>
+    <Panel title="Danger zone" padded danger>
+      {session.account.is_organisation ? (
+        <p className="text-muted">To delete your personal account, switch to it first.</p>
+      ) : (
+        <>
+          <p>
+            Deleting the account removes your address, keys and sign-in for good. Billing records are kept
+            without your name.
+          </p>
+          <div>
+            <Button kind="danger" dialog={(close) => <DeleteDialog session={session} onClose={close} />}>
+              Delete account
+            </Button>
+          </div>
+        </>
       )}
-    </div>
-    {session.account.is_organisation && (
-      <p className="text-muted">To delete your personal account, switch to it first.</p>
-    )}
-  </Panel>
+    </Panel>
+  </>
 )
 
 /** Deletes the account that a session acts on: that of the person, or an organisation. */

@@ -63,7 +63,7 @@ export function ProviderStatusView({ status }: { status: ProviderStatusList }) {
         />
         <p className="px-inset pt-2 pb-4 text-sm text-muted">
           Uptime is the share of requests that a provider answered, of those it answered or failed; hours and
-          days are in UTC, and grey bars had fewer than ten requests. Time to first token (TTFT) is of the
+          days are in UTC, and low grey bars had fewer than ten requests. Time to first token (TTFT) is of the
           last 24 hours. As of {formatMoment(status.at)}.
         </p>
       </Panel>
@@ -97,6 +97,8 @@ function State({ provider }: { provider: ProviderStatus }) {
 }
 
 const HEIGHT = 24
+/** The height of a bar without data. */
+const STUB = 7
 const STEP = 6
 const BAR = 4
 
@@ -117,9 +119,9 @@ function UptimeBars(props: { bars: ReadonlyArray<number | null>; from: string; s
           key={start(index)}
           className={fillOf(uptime)}
           x={index * STEP}
-          y={0}
+          y={uptime === null ? HEIGHT - STUB : 0}
           width={BAR}
-          height={HEIGHT}
+          height={uptime === null ? STUB : HEIGHT}
           rx={1}
         >
           <title>
@@ -135,7 +137,7 @@ function UptimeBars(props: { bars: ReadonlyArray<number | null>; from: string; s
 const GOOD = 0.99
 
 function fillOf(uptime: number | null): string {
-  if (uptime === null) return 'fill-line-strong'
+  if (uptime === null) return 'fill-edge'
   if (uptime >= GOOD) return 'fill-good'
   return uptime >= 0.9 ? 'fill-warn' : 'fill-bad'
 }

@@ -43,7 +43,8 @@ const CAPTIONS: Record<Measure, string> = {
 }
 
 /** Usage over time, stacked by model or key. Latency is the median of all requests, in one series. */
-export function UsageChart({ view, measure }: { view: UsageSeriesView; measure: Measure }) {
+export function UsageChart(props: { view: UsageSeriesView; measure: Measure; stale: boolean }) {
+  const { view, measure, stale } = props
   const { interval, time_zone: zone } = view
   const [page, setPage] = useState(1)
   const { series, buckets } = stackUsage(view, measure)
@@ -53,6 +54,7 @@ export function UsageChart({ view, measure }: { view: UsageSeriesView; measure: 
   const isStacked = measure !== 'latency'
   return (
     <ChartFigure
+      stale={stale}
       caption={`${CAPTIONS[measure]} by ${interval}.`}
       chart={{
         columns: buckets.map((bucket) => ({

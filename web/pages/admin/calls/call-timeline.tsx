@@ -24,7 +24,7 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
       <ol className="stack gap-3">
         {spans.map((span) => (
           <li key={`${span.kind} ${span.name}`} className="stack gap-1">
-            <p className="spread items-baseline gap-y-0 text-[0.875rem]">
+            <p className="spread items-baseline gap-y-0 text-base">
               <span className="wrap-anywhere">{span.name}</span>
               <SpanTimes span={span} />
             </p>

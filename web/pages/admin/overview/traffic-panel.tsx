@@ -20,24 +20,26 @@ const SPANS = [
 /** Calls and errors of the last minutes, as a chart and as a table. */
 export function TrafficPanel() {
   const [minutes, setMinutes] = useState('10')
+  const query = useQuery({ ...trafficQuery(Number(minutes)), placeholderData: (before) => before })
   return (
     <Panel
       title="Traffic"
       actions={<ChoiceField label="Period" value={minutes} options={SPANS} onChange={setMinutes} />}
       padded
     >
-      <QueryView query={useQuery(trafficQuery(Number(minutes)))} loading={<span className="skeleton h-56" />}>
-        {(traffic) => <Traffic traffic={traffic} />}
+      <QueryView query={query} loading={<span className="skeleton h-56" />}>
+        {(traffic) => <Traffic traffic={traffic} stale={query.isPlaceholderData} />}
       </QueryView>
     </Panel>
   )
 }
 
-function Traffic({ traffic }: { traffic: TrafficView }) {
+function Traffic({ traffic, stale }: { traffic: TrafficView; stale: boolean }) {
   const { total, data, step_seconds: step } = traffic
   const busy = data.filter((point) => endedCalls(point) > 0 || Object.keys(point.requests).length > 0)
   return (
     <ChartFigure
+      stale={stale}
       caption="Calls that ended and requests that failed, by time."
       chart={{
         columns: data.map((point) => ({
