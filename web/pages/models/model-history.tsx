@@ -81,7 +81,7 @@ export const PriceHistory = (props: { model: Pick<CatalogModel, 'unit'>; prices:
         rowKey={({ since }) => since}
         empty="No prices are recorded yet."
         columns={{
-          Since: ({ since }) => formatDate(since),
+          Since: ({ since }) => <span className="font-normal">{formatDate(since)}</span>,
           'Input per million tokens': ({ prompt }) => `$${prompt}`,
           'Output per million tokens': ({ completion }) => `$${completion}`,
           ...(unit !== undefined && {
