@@ -47,22 +47,32 @@ function RootLayout() {
   )
 }
 
-const TEXTS: Record<Exclude<GatewayView['answers'], 'real'>, string> = {
-  simulated:
-    'answers are simulated, not written by the models. With real provider keys the models answer, at their own speed; prices stay the same.',
-  mixed:
-    'answers of models without a connected provider are simulated. With its key they come from the model; prices stay the same.',
+/** Each part but the first needs more room than the one before, so that the banner is one line everywhere. */
+const TEXTS: Record<Exclude<GatewayView['answers'], 'real'>, readonly [string, string, string]> = {
+  simulated: [
+    'answers are simulated',
+    ', not written by the models.',
+    ' With real provider keys the models answer, at their own speed; prices stay the same.',
+  ],
+  mixed: [
+    'some answers are simulated',
+    ': those of models without a connected provider.',
+    ' With its key they come from the model; prices stay the same.',
+  ],
 }
 
 /** Says on every page that completions are made up, while they are. */
 function DemoBanner() {
   const { data: gateway } = useQuery(gatewayQuery)
   if (!gateway || gateway.answers === 'real') return null
+  const [text, rest, more] = TEXTS[gateway.answers]
   return (
     <aside className="demo-banner" aria-label="Demo mode">
       <FlaskConical size={16} aria-hidden="true" />
       <p>
-        <strong>Demo mode:</strong> {TEXTS[gateway.answers]}
+        <strong>Demo mode:</strong> {text}
+        <span className="max-sm:sr-only">{rest}</span>
+        <span className="max-xl:sr-only">{more}</span>
       </p>
     </aside>
   )
