@@ -65,9 +65,9 @@ test(
       await route.continue()
     })
     await page.getByLabel('Time zone').selectOption('Pacific/Honolulu')
-    await page.locator('figure[aria-busy="true"] svg').waitFor()
+    await page.locator('figure[aria-busy="true"] svg').first().waitFor()
     release()
-    await page.locator('figure[aria-busy="false"] svg').waitFor()
+    await page.locator('figure[aria-busy="false"] svg').first().waitFor()
     await page.getByText('Times: Pacific/Honolulu (GMT-10)').waitFor()
     await page
       .getByRole('cell', { name: shownIn('Pacific/Honolulu', receivedAt) })
