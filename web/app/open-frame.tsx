@@ -1,13 +1,13 @@
 import { type QueryClient, useQuery } from '@tanstack/react-query'
 import { Suspense } from 'react'
+import { lazyPart } from '../api/lazy-part.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { SkeletonLines } from '../components/feedback/messages.tsx'
 import { Brand } from '../components/layout/brand.tsx'
 import { wasSignedIn } from '../lib/signed-in-hint.ts'
-import { lazyPart } from './page-route.ts'
 import { SiteLayout } from './site-layout.tsx'
 
-const AccountLayout = lazyPart(() => import('./account-layout.tsx'), 'AccountLayout')
+const AccountLayout = lazyPart(async () => (await import('./account-layout.tsx')).AccountLayout)
 
 /** Waits for the session where there probably is one, so that no other frame is drawn first. */
 export async function loadOpenFrame(client: QueryClient): Promise<void> {

@@ -1,10 +1,11 @@
 import { createRoute, redirect } from '@tanstack/react-router'
+import { lazyPart } from '../api/lazy-part.ts'
 import { operatorSessionQuery } from '../api/operator-queries.ts'
 import { readCallFilters } from '../lib/calls/call-filters.ts'
 import { CrashPage } from '../pages/not-found-page.tsx'
 import { localPath, onwards, textParameters } from './address.ts'
 import { FrameSkeleton } from './open-frame.tsx'
-import { lazyPart, page, searchPage } from './page-route.ts'
+import { page, searchPage } from './page-route.ts'
 import { rootRoute } from './root-route.tsx'
 import { SiteLayout } from './site-layout.tsx'
 
@@ -24,7 +25,7 @@ const signInRoute = createRoute({
     const session = await context.queryClient.ensureQueryData(operatorSessionQuery).catch(() => null)
     if (session) throw redirect(onwards(search.next))
   },
-  component: lazyPart(() => import('../pages/admin/sign-in-page.tsx'), 'OperatorSignInPage'),
+  component: lazyPart(async () => (await import('../pages/admin/sign-in-page.tsx')).OperatorSignInPage),
 })
 
 /** Pages for operators. Without a session they lead to the page that takes an admin key, which leads back. */
@@ -37,7 +38,7 @@ const operatorRoute = createRoute({
     if (!session) throw redirect({ to: '/admin/sign-in', search: { next: search.next ?? location.href } })
     if (search.next && location.pathname === '/admin') throw redirect(onwards(search.next))
   },
-  component: lazyPart(() => import('./operator-layout.tsx'), 'OperatorLayout'),
+  component: lazyPart(async () => (await import('./operator-layout.tsx')).OperatorLayout),
   pendingComponent: FrameSkeleton,
   pendingMs: 150,
   errorComponent: ({ error }) => (

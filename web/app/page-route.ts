@@ -1,12 +1,11 @@
-import { type AnyRoute, createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { type AnyRoute, createRoute } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { loadPart } from '../api/request.ts'
+import { lazyPart } from '../api/lazy-part.ts'
 
 type Load<Name extends string> = () => Promise<Record<Name, () => ReactNode>>
 
-/** A component of the router that is loaded when it is shown, with our own page where it cannot be. */
-export const lazyPart = <Name extends string>(load: Load<Name>, name: Name) =>
-  lazyRouteComponent(() => loadPart(load), name)
+const lazyPage = <Name extends string>(load: Load<Name>, name: Name) =>
+  lazyPart(async () => (await load())[name])
 
 /** A page loaded when it is opened: `name` is its component. */
 export const page = <Parent extends AnyRoute, const Path extends string, Name extends string>(
@@ -14,7 +13,7 @@ export const page = <Parent extends AnyRoute, const Path extends string, Name ex
   path: Path,
   load: Load<Name>,
   name: Name,
-) => createRoute({ getParentRoute: () => parent, path, component: lazyPart(load, name) })
+) => createRoute({ getParentRoute: () => parent, path, component: lazyPage(load, name) })
 
 /** The same for a page with a query: `search` reads it, and leaves out what it does not know. */
 export const searchPage = <
@@ -33,5 +32,5 @@ export const searchPage = <
     getParentRoute: () => parent,
     path,
     validateSearch: search,
-    component: lazyPart(load, name),
+    component: lazyPage(load, name),
   })

@@ -1,9 +1,9 @@
 import { type QueryClient, useQuery } from '@tanstack/react-query'
 import { createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
+import { lazyPart } from '../api/lazy-part.ts'
 import { modelsQuery, sessionQuery } from '../api/queries.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { PLACE_PARAMETERS } from '../lib/calls/call-order.ts'
-import { KEY_PARAMETERS } from '../lib/key-list.ts'
 import { readCompared, readModelFilters } from '../lib/models/model-filters.ts'
 import { wasSignedIn } from '../lib/signed-in-hint.ts'
 import { LandingPage } from '../pages/landing-page.tsx'
@@ -11,7 +11,7 @@ import { CrashPage, NotFoundPage } from '../pages/not-found-page.tsx'
 import { fragmentOf, localPath, readQuery, textParameters, writeQuery } from './address.ts'
 import { FrameSkeleton, loadOpenFrame, OpenFrame } from './open-frame.tsx'
 import { operatorRoutes } from './operator-routes.tsx'
-import { lazyPart, page, searchPage } from './page-route.ts'
+import { page, searchPage } from './page-route.ts'
 import { rootRoute } from './root-route.tsx'
 import { noteSessionEnd } from './session-end.ts'
 import { SiteLayout } from './site-layout.tsx'
@@ -68,7 +68,7 @@ const accountRoute = createRoute({
     const next = location.pathname + location.searchStr
     if (!session) throw redirect({ to: '/sign-in', search: { next }, hash: location.hash })
   },
-  component: lazyPart(() => import('./account-layout.tsx'), 'AccountLayout'),
+  component: lazyPart(async () => (await import('./account-layout.tsx')).AccountLayout),
   pendingComponent: FrameSkeleton,
   pendingMs: 150,
   // When the session cannot be read, there is no frame to show that in.
@@ -107,6 +107,8 @@ const usageParameters = textParameters(
   ...PLACE_PARAMETERS,
   ...(['group', 'q', 'model', 'key_id', 'member_id', 'status'] as const),
 )
+
+const keyParameters = textParameters('q', 'state', 'sort', 'order', 'page')
 
 /** The code of each page; none is loaded before one of them is opened. */
 const pages = {
@@ -172,7 +174,7 @@ const routeTree = rootRoute.addChildren([
   ]),
   accountRoute.addChildren([
     page(accountRoute, '/dashboard', pages.dashboard, 'DashboardPage'),
-    searchPage(accountRoute, '/keys', textParameters(...KEY_PARAMETERS), pages.keys, 'KeysPage'),
+    searchPage(accountRoute, '/keys', keyParameters, pages.keys, 'KeysPage'),
     searchPage(accountRoute, '/keys/$id', textParameters(...PERIOD_PARAMETERS), pages.key, 'KeyPage'),
     searchPage(accountRoute, '/billing', billingParameters, pages.billing, 'BillingPage'),
     page(accountRoute, '/billing/statements/$month', pages.statement, 'StatementPage'),

@@ -1,17 +1,8 @@
 import type { KeyView } from '../../src/core/api/keys.ts'
 import { approximateAmount } from './format.ts'
 
-/** How the page of keys is searched, filtered and sorted, as its address has it. */
-export interface KeySearch {
-  q?: string
-  state?: string
-  sort?: string
-  order?: string
-  /** From 1, of the keys in use. */
-  page?: string
-}
-
-export const KEY_PARAMETERS = ['q', 'state', 'sort', 'order', 'page'] as const
+/** How the page of keys is searched, filtered and sorted, as its address has it; `page`: from 1, of the keys in use. */
+export type KeySearch = Partial<Record<'q' | 'state' | 'sort' | 'order' | 'page', string>>
 
 export const isInUse = ({ state }: KeyView): boolean => state === 'active' || state === 'paused'
 

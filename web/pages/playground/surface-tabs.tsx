@@ -1,15 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
-import { type ComponentType, type ReactNode, useState } from 'react'
+import { type ComponentType, type ReactNode, Suspense, useState } from 'react'
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
 import type { PlaygroundSurfaces } from '../../../src/core/api/playground.ts'
+import { lazyPart } from '../../api/lazy-part.ts'
 import { readOf } from '../../api/read.ts'
 import { path } from '../../api/request.ts'
-import { Note } from '../../components/feedback/messages.tsx'
+import { Note, SkeletonLines } from '../../components/feedback/messages.tsx'
 import { type CatalogModel, findModel } from '../../lib/models/model-catalog.ts'
-import { SpeechTab, TranscriptionsTab, TranslationsTab } from './audio-tabs.tsx'
-import { ImageEditsTab, ImagesTab } from './image-tabs.tsx'
 import type { TaskTabProps } from './task-frame.tsx'
-import { EmbeddingsTab, ModerationsTab, RerankTab } from './text-tabs.tsx'
 
 const CHAT = 'chat'
 
@@ -62,13 +60,15 @@ export function SurfaceTabs(props: {
         const { Tab: Content, kind } = TASK_TABS[id]!
         return (
           <TabPanel key={id} id={id} className="outline-none">
-            <Content
-              surface={id}
-              path={address}
-              keyId={keyId}
-              initialModel={initialModel}
-              models={models.filter((model) => model.kind === kind)}
-            />
+            <Suspense fallback={<SkeletonLines />}>
+              <Content
+                surface={id}
+                path={address}
+                keyId={keyId}
+                initialModel={initialModel}
+                models={models.filter((model) => model.kind === kind)}
+              />
+            </Suspense>
           </TabPanel>
         )
       })}
@@ -85,12 +85,44 @@ interface TaskTab {
 
 /** The tabs of surfaces whose response is not streamed, by surface id. A tab is shown if the key may use its surface. */
 export const TASK_TABS: Readonly<Record<string, TaskTab>> = {
-  'images.generations': { name: 'Images', kind: 'image', Tab: ImagesTab },
-  'images.edits': { name: 'Image edits', kind: 'image', Tab: ImageEditsTab },
-  'audio.speech': { name: 'Speech', kind: 'speech', Tab: SpeechTab },
-  'audio.transcriptions': { name: 'Transcription', kind: 'transcription', Tab: TranscriptionsTab },
-  'audio.translations': { name: 'Translation', kind: 'transcription', Tab: TranslationsTab },
-  embeddings: { name: 'Embeddings', kind: 'embeddings', Tab: EmbeddingsTab },
-  rerank: { name: 'Rerank', kind: 'rerank', Tab: RerankTab },
-  moderations: { name: 'Moderation', kind: 'moderation', Tab: ModerationsTab },
+  'images.generations': {
+    name: 'Images',
+    kind: 'image',
+    Tab: lazyPart(async () => (await import('./image-tabs.tsx')).ImagesTab),
+  },
+  'images.edits': {
+    name: 'Image edits',
+    kind: 'image',
+    Tab: lazyPart(async () => (await import('./image-tabs.tsx')).ImageEditsTab),
+  },
+  'audio.speech': {
+    name: 'Speech',
+    kind: 'speech',
+    Tab: lazyPart(async () => (await import('./audio-tabs.tsx')).SpeechTab),
+  },
+  'audio.transcriptions': {
+    name: 'Transcription',
+    kind: 'transcription',
+    Tab: lazyPart(async () => (await import('./audio-tabs.tsx')).TranscriptionsTab),
+  },
+  'audio.translations': {
+    name: 'Translation',
+    kind: 'transcription',
+    Tab: lazyPart(async () => (await import('./audio-tabs.tsx')).TranslationsTab),
+  },
+  embeddings: {
+    name: 'Embeddings',
+    kind: 'embeddings',
+    Tab: lazyPart(async () => (await import('./text-tabs.tsx')).EmbeddingsTab),
+  },
+  rerank: {
+    name: 'Rerank',
+    kind: 'rerank',
+    Tab: lazyPart(async () => (await import('./text-tabs.tsx')).RerankTab),
+  },
+  moderations: {
+    name: 'Moderation',
+    kind: 'moderation',
+    Tab: lazyPart(async () => (await import('./text-tabs.tsx')).ModerationsTab),
+  },
 }
