@@ -45,6 +45,8 @@ test(
 
     await page.goto(`${stack.url}/calls/${callId}`)
     await page.getByText(shownIn('Pacific/Kiritimati', receivedAt)).first().waitFor()
+    await page.getByRole('link', { name: 'night-mail' }).click()
+    await heading(page, 'Session').waitFor()
     await page.goto(`${stack.url}/usage`)
     await page.getByText('Times in Pacific/Kiritimati (GMT+14)').waitFor()
     await page

@@ -59,6 +59,7 @@ function CallView({ call }: { call: CallDetail }) {
               'Request ID': <code>{call.request_id}</code>,
               App: call.labels?.title,
               Referer: call.labels?.referer,
+              Session: call.labels?.session && <SessionLink id={call.labels.session} />,
               Metadata: call.labels?.metadata && <Metadata pairs={call.labels.metadata} />,
             }}
           />
@@ -87,6 +88,13 @@ function CallView({ call }: { call: CallDetail }) {
     </>
   )
 }
+
+/** Leads to all calls of the conversation. */
+const SessionLink = ({ id }: { id: string }) => (
+  <Link to="/session" search={{ id }} className="wrap-anywhere">
+    {id}
+  </Link>
+)
 
 /** Each pair links to the requests with the same pair. */
 const Metadata = ({ pairs }: { pairs: Record<string, string> }) => (
