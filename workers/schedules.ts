@@ -29,6 +29,7 @@ import { createAlarmStore } from '../src/operations/alarm-store.ts'
 import { createAuditLog } from '../src/operations/audit-log.ts'
 import { limitUnchargedCost } from '../src/operations/limit-uncharged-cost.ts'
 import { createRefusalStore } from '../src/operations/refusal-store.ts'
+import { makeWeeklySpendMails } from '../src/operations/weekly-spend-mails.ts'
 import { reconcilePayments } from '../src/payments/reconcile-payments.ts'
 import { createReturnsSchedule } from '../src/payments/returns-schedule.ts'
 import { runAutoTopUps } from '../src/payments/run-auto-top-ups.ts'
@@ -159,6 +160,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
       firstAfterMs: 10 * SECOND_MS,
       run: () => createMonthPartitions({ postgres: auditPostgres, logger }),
     },
+    ...weeklyMailsJob(parts),
     ...archiveJob(parts),
     ...analyticsJob(parts),
     {
@@ -233,6 +235,21 @@ function shardJobs(parts: ScheduleParts, { shard, settlement }: CallQueues): Sch
   return [
     { ...job, name: 'maintenance', run: maintain },
     { ...job, name: 'unheard-ends', run: () => sweepUnacknowledgedEnds(unacknowledgedEnds) },
+  ]
+}
+
+/** If there is mail. */
+function weeklyMailsJob({ config, postgres }: ScheduleParts): ScheduledJob[] {
+  if (config.mail === null) return []
+  return [
+    {
+      name: 'weekly-mails',
+      on: 'one-process',
+      everyMs: 10 * MINUTE_MS,
+      firstAfterMs: 2 * MINUTE_MS,
+      stopWithinMs: STOP_WITHIN_MS,
+      run: (stopping) => makeWeeklySpendMails({ postgres, clock: Date.now }, stopping),
+    },
   ]
 }
 

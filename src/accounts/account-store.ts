@@ -1,5 +1,5 @@
 import type { RateLimits } from '../core/accounts/api-key.ts'
-import type { MailPreference } from '../core/accounts/mail-preference.ts'
+import { MAIL_PREFERENCES, type MailPreference } from '../core/accounts/mail-preference.ts'
 import {
   creditPosting,
   customerAccount,
@@ -63,8 +63,9 @@ UPDATE accounts SET state = account_state_after('exhausted', balance_pico, balan
 WHERE id = $1 AND state = 'suspended' AND deleted_at IS NULL`
 
 const SET_MAILS = `
-UPDATE accounts SET muted_mails =
-  ARRAY (SELECT kind FROM unnest(muted_mails) AS kind WHERE kind <> ALL ($2::text[])) || $3::text[]
+UPDATE accounts SET
+  muted_mails = ARRAY (SELECT kind FROM unnest(muted_mails) AS kind WHERE kind <> ALL ($2::text[])) || $3::text[],
+  weekly_mail = coalesce($4::boolean, weekly_mail)
 WHERE id = $1`
 
 /**
@@ -131,9 +132,9 @@ export function createAccountStore(
 
     /** Turns kinds of messages on or off, and leaves the others. Throws if the account is unknown. */
     async setMails(accountId: string, mails: Partial<Record<MailPreference, boolean>>): Promise<void> {
-      const changed = Object.keys(mails)
-      const muted = changed.filter((kind) => mails[kind as MailPreference] === false)
-      await postgres.$executeRawUnsafe(SET_MAILS, accountId, changed, muted)
+      const changed = MAIL_PREFERENCES.filter((kind) => mails[kind] !== undefined)
+      const muted = changed.filter((kind) => mails[kind] === false)
+      await postgres.$executeRawUnsafe(SET_MAILS, accountId, changed, muted, mails.weekly_spend ?? null)
     },
 
     /** Sets limits over all keys; absent: unchanged, null: the gateway's default. Throws if the account is unknown. */

@@ -55,7 +55,8 @@ export function createAccountExport(deps: {
           email: account.email,
           email_verified_at: account.emailVerifiedAt,
         },
-        ...{ state: account.state, created_at: account.createdAt, muted_mails: account.mutedMails },
+        ...{ state: account.state, created_at: account.createdAt },
+        ...{ muted_mails: account.mutedMails, weekly_mail: account.weeklyMail },
         balance_usd: formatUsd(account.balancePico),
       },
       sign_in: {

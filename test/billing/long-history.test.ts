@@ -36,6 +36,7 @@ import { recordedProviderUsage } from '../../src/billing/reports/recorded-provid
 import { createKeyActivityStore, createSpendStore } from '../../src/billing/reports/spend-store.ts'
 import { createUsageSeriesStore } from '../../src/billing/reports/usage-series-store.ts'
 import { createUsageStore } from '../../src/billing/reports/usage-store.ts'
+import { createWeeklySpendStore } from '../../src/billing/reports/weekly-spend-store.ts'
 import { createConflictStore } from '../../src/billing/settlement/conflict-store.ts'
 import { creditReportedFailures } from '../../src/billing/settlement/credit-reported-failures.ts'
 import { createQuarantineStore } from '../../src/billing/settlement/quarantine-store.ts'
@@ -67,7 +68,7 @@ const ROWS_MAX = 25_000
 const STATISTICS_ROWS_MAX = 100_000
 const CALLS = 1_000_000
 const ORDERS = CALL_SORTS.flatMap((by) => [false, true].map((isAscending) => ({ by, isAscending })))
-const HISTORY_TABLE = /\b(call_records|ledger_transactions|ledger_entries)\b/
+const HISTORY_TABLE = /\b(call_records|ledger_transactions|ledger_entries|usage_totals)\b/
 
 /** Prisma's own queries of these tables. All but `findByRequestId`, of the command `trace`, are by primary key. */
 const PRISMA_QUERIES = [
@@ -193,6 +194,16 @@ async function runEverything(): Promise<void> {
 
   const { usage } = createUsageStore(postgres)
   for (const group of ['day', 'model', 'key'] as const) await usage(busy, year, group, 1_000)
+  const week = allowancePeriod('weekly', now - 7 * DAY_MS)
+  const weekly = createWeeklySpendStore(postgres)
+  const { id: personId } = await postgres.account.update({
+    where: { id: busy },
+    data: { weeklyMail: true, emailVerifiedAt: new Date() },
+  })
+  expect(await weekly.people('', 1_000)).toEqual([personId])
+  const ended = { startsAt: week.startsAt, endsAt: week.endsAt! }
+  expect(await weekly.recipients([personId], ended)).toEqual([{ accountId: busy, personId }])
+  expect((await weekly.spend(busy, ended)).keys).toHaveLength(3)
   const { series } = createUsageSeriesStore(postgres)
   for (const group of ['model', 'key', 'member'] as const)
     for (const [interval, zone] of [
@@ -498,7 +509,7 @@ function excesses(plan: Plan, max: number): string[] {
   const perLoop =
     plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0) + (plan['Rows Removed by Index Recheck'] ?? 0)
   const rows = perLoop * plan['Actual Loops']
-  const isHistory = /^(call_records|ledger_transactions|ledger_entries)/.test(relation)
+  const isHistory = /^(call_records|ledger_transactions|ledger_entries|usage_totals)/.test(relation)
   const isExcess = isHistory && plan['Node Type'] !== 'ModifyTable' && rows > max
   const below = (plan.Plans ?? []).flatMap((child) => excesses(child, max))
   return isExcess ? [`${plan['Node Type']} of ${rows} rows of ${relation}`, ...below] : below

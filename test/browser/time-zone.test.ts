@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CallDetail } from '../../src/core/api/calls.ts'
+import type { SessionView } from '../../src/core/api/sessions.ts'
 import { WIDE } from './browser.ts'
 import { testConsole } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
@@ -42,6 +43,11 @@ test(
     await page.getByRole('link', { name: 'Data', exact: true }).click()
     expect(new URL(page.url()).hash).toBe('#data')
     await expect.poll(async () => (await page.locator('#data').boundingBox())?.y).toBeLessThan(WIDE.height)
+    // Nobody gets the weekly message who did not ask for it.
+    expect(await page.getByLabel('Spend of each week').isChecked()).toBe(false)
+    await page.getByLabel('Spend of each week').click()
+    await page.getByText('Saved.').first().waitFor()
+    expect((await client.json<SessionView>('/console/api/session')).person.mails.weekly_spend).toBe(true)
 
     await page.goto(`${stack.url}/calls/${callId}`)
     await page.getByText(shownIn('Pacific/Kiritimati', receivedAt)).first().waitFor()

@@ -17,7 +17,7 @@ UPDATE event_mails AS mail SET
 FROM due WHERE mail.event_id = due.event_id AND mail.account_id = due.account_id
 RETURNING mail.event_id AS "eventId", mail.account_id AS "accountId", mail.finished_at IS NULL AS "isDue"`
 
-/** Reads the address when the message is sent, because it may have changed or lost its verification. */
+/** Reads the person when the message is sent: the address may have changed, and the weekly message be turned off. */
 const FIND = `
 SELECT event.account_id AS "accountId", event.type, event.data, event.created_at AS "createdAt", person.email, account.name AS organisation
 FROM event_mails AS mail
@@ -25,7 +25,7 @@ JOIN events AS event ON event.id = mail.event_id
 JOIN accounts AS account ON account.id = event.account_id
 JOIN accounts AS person ON person.id = mail.account_id
 WHERE mail.event_id = $1 AND mail.account_id = $2 AND mail.finished_at IS NULL
-  AND person.email_verified_at IS NOT NULL`
+  AND person.email_verified_at IS NOT NULL AND (event.type <> 'spend.weekly' OR person.weekly_mail)`
 
 export interface EventMailId {
   eventId: string

@@ -1,4 +1,5 @@
 import type { MailedEventType } from '../../core/accounts/event-mails.ts'
+import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
 import type { EventData } from '../../core/webhooks/event.ts'
 import { inWords, type MailTemplate, mailMessage, type TemplateMail } from './mail-message.ts'
 
@@ -23,6 +24,7 @@ const TEMPLATES: Record<MailedEventType, MailTemplate> = {
   'member.limit_reached': 'member-budget-reached',
   'account.limit_reached': 'spend-cap-reached',
   'provider_key.failing': 'provider-key-failing',
+  'spend.weekly': 'weekly-spend',
 }
 
 /** The message about an event. */
@@ -65,6 +67,8 @@ function wordsOf(type: MailedEventType, data: EventData): Record<string, string>
         key: nameOr(data.name, 'without a name'),
         why: WHY_FAILING[String(data.error)] ?? String(data.error),
       }
+    case 'spend.weekly':
+      return { change: changeOf(parseUsd(String(data.spent_usd)) - parseUsd(String(data.before_usd))) }
     case 'balance.low':
     case 'balance.exhausted':
       return {}
@@ -84,6 +88,12 @@ const WHY_FAILING: Record<string, string> = {
   payment_required: 'the provider asks for payment',
   forbidden: 'the provider does not permit the key to do what was asked',
   unreachable: 'the provider could not be reached',
+}
+
+function changeOf(morePico: bigint): string {
+  if (morePico === 0n) return 'as much as in the week before'
+  const amount = `$${formatUsd(morePico < 0n ? -morePico : morePico)}`
+  return `${amount} ${morePico < 0n ? 'less' : 'more'} than in the week before`
 }
 
 const resetOf = (limit: string, { resets_at }: EventData): string =>

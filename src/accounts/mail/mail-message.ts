@@ -19,6 +19,7 @@ const NAMES = [
   'spend-cap-reached',
   'provider-key-failing',
   'provider-key-added',
+  'weekly-spend',
 ] as const
 export type MailTemplate = (typeof NAMES)[number]
 

@@ -1,4 +1,4 @@
-import type { SubscribedEventType } from '../webhooks/event.ts'
+import type { MailOnlyEventType, SubscribedEventType } from '../webhooks/event.ts'
 import type { MailPreference } from './mail-preference.ts'
 
 /** Messages about events, with the preference that turns each off; null: always sent, like a receipt. */
@@ -13,6 +13,7 @@ export const EVENT_MAILS = {
   'provider_key.failing': 'provider_key',
 } as const satisfies { [type in SubscribedEventType]?: MailPreference | null }
 
-export type MailedEventType = keyof typeof EVENT_MAILS
+export type MailedEventType = keyof typeof EVENT_MAILS | MailOnlyEventType
 
-export const isMailed = (type: string): type is MailedEventType => type in EVENT_MAILS
+export const isMailed = (type: string): type is MailedEventType =>
+  type in EVENT_MAILS || type === ('spend.weekly' satisfies MailOnlyEventType)

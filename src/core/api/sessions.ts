@@ -37,6 +37,8 @@ const Mails = Type.Object({
   low_balance: Type.Boolean(),
   key_limit: Type.Boolean(),
   provider_key: Type.Boolean(),
+  /** Off until it is turned on. */
+  weekly_spend: Type.Boolean(),
 } satisfies Record<MailPreference, TSchema>)
 
 /** The signed-in person. */

@@ -14,7 +14,9 @@ export const EVENT_TYPES = [
   'provider_key.failing',
 ] as const
 export type SubscribedEventType = (typeof EVENT_TYPES)[number]
-export type EventType = SubscribedEventType | 'webhook.test'
+/** An account's spend of a week. No webhook gets it; see src/operations/weekly-spend-mails.ts. */
+export type MailOnlyEventType = 'spend.weekly'
+export type EventType = SubscribedEventType | MailOnlyEventType | 'webhook.test'
 
 /** The data of an event: strings, amounts as decimal strings of USD, no floats. Sent unchanged. */
 export type EventData = Record<string, string | number | boolean | null>

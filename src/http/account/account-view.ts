@@ -64,11 +64,11 @@ const actable = (account: Account, role: MemberRole): ActableAccount => ({
   role,
 })
 
-const mailsView = ({ mutedMails }: Account) =>
-  Object.fromEntries(MAIL_PREFERENCES.map((kind) => [kind, !mutedMails.includes(kind)])) as Record<
-    MailPreference,
-    boolean
-  >
+const mailsView = ({ mutedMails, weeklyMail }: Account) =>
+  Object.fromEntries([
+    ...MAIL_PREFERENCES.map((kind) => [kind, !mutedMails.includes(kind)]),
+    ['weekly_spend', weeklyMail],
+  ]) as Record<MailPreference, boolean>
 
 /**
  * The balance in the ledger, and the spendable part in the balance cache. If Redis does not have the balance cache, or

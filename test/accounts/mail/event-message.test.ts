@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { eventMessage } from '../../../src/accounts/mail/event-message.ts'
-import { EVENT_MAILS, type MailedEventType } from '../../../src/core/accounts/event-mails.ts'
+import type { MailedEventType } from '../../../src/core/accounts/event-mails.ts'
 import type { EventData } from '../../../src/core/webhooks/event.ts'
 
 const SITE = 'https://gateway.example'
@@ -42,6 +42,11 @@ const DATA: Record<MailedEventType, EventData> = {
     last4: 'abcd',
     error: 'invalid key',
   },
+  'spend.weekly': {
+    ...{ from: '2026-11-16', to: '2026-11-22', spent_usd: '3.50', before_usd: '4.25' },
+    ...{ requests: '12', failed_requests: '2', balance_usd: '9.00' },
+    ...{ models: 'acme/large-1 $3.00, acme/small-1 $0.50', keys: 'app $3.50' },
+  },
 }
 const message = (type: MailedEventType, data: EventData = DATA[type], organisation: string | null = null) =>
   eventMessage(
@@ -52,18 +57,15 @@ const message = (type: MailedEventType, data: EventData = DATA[type], organisati
     SITE,
   )
 
-test.each(Object.keys(EVENT_MAILS) as MailedEventType[])(
-  'the message about %s says what happened',
-  (type) => {
-    const { to, subject, text } = message(type)
-    expect(to).toBe('ann@example.test')
-    expect(subject).toMatch(/^[\w ,.'@-]{10,60}$/)
-    expect(text).not.toMatch(/\{\{|undefined|null/)
-    expect(text).toContain(SITE)
-    for (const name of ['amount_usd', 'balance_usd', 'limit_usd', 'last4', 'payment_id', 'error'])
-      if (DATA[type][name] !== undefined) expect(text).toContain(String(DATA[type][name]))
-  },
-)
+test.each(Object.keys(DATA) as MailedEventType[])('the message about %s says what happened', (type) => {
+  const { to, subject, text } = message(type)
+  expect(to).toBe('ann@example.test')
+  expect(subject).toMatch(/^[\w ,.'@-]{10,60}$/)
+  expect(text).not.toMatch(/\{\{|undefined|null/)
+  expect(text).toContain(SITE)
+  for (const name of ['amount_usd', 'balance_usd', 'limit_usd', 'last4', 'payment_id', 'error'])
+    if (DATA[type][name] !== undefined) expect(text).toContain(String(DATA[type][name]))
+})
 
 test('a message about an organisation names it', () => {
   const { text } = message('balance.low', DATA['balance.low'], 'Signal works')
@@ -73,6 +75,21 @@ test('a message about an organisation names it', () => {
 test('a receipt of the development rail says that no money was charged', () => {
   expect(message('topup.settled').text).toContain('no money was charged')
   expect(message('topup.settled', { ...DATA['topup.settled'], test: false }).text).not.toContain('charged')
+})
+
+test('the message about a week compares it, and leads to where it is turned off', () => {
+  const { subject, text } = message('spend.weekly')
+  expect(subject).toBe('Your spend from 2026-11-16 to 2026-11-22')
+  expect(text).toContain('Spent:            $3.50, $0.75 less than in the week before\n')
+  expect(text).toContain('Requests:         12, 2 failed\n')
+  expect(text).toContain('Models with the highest cost:  acme/large-1 $3.00, acme/small-1 $0.50\n')
+  expect(text).toMatch(
+    /Turn it off in your settings:\s+https:\/\/gateway\.example\/settings#notifications\n$/,
+  )
+  const changed = (before_usd: string) =>
+    /^Spent:.*, (.*)$/m.exec(message('spend.weekly', { ...DATA['spend.weekly'], before_usd }).text)?.[1]
+  expect(changed('0.00')).toBe('$3.50 more than in the week before')
+  expect(changed('3.50')).toBe('as much as in the week before')
 })
 
 test('names and errors of others stay on their line, and are no templates', () => {

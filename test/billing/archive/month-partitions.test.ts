@@ -7,8 +7,11 @@ import { ulid } from 'ulid'
 import { expect, onTestFinished, test } from 'vitest'
 import { createMonthPartitions } from '../../../src/billing/archive/month-partitions.ts'
 import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
+import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
 import { createSettlementStore } from '../../../src/billing/settlement/settlement-store.ts'
-import type { CallId } from '../../../src/core/kernel/ids.ts'
+import { creditPosting } from '../../../src/core/billing/postings.ts'
+import { type CallId, newId } from '../../../src/core/kernel/ids.ts'
+import { picoUsd } from '../../../src/core/kernel/money.ts'
 import { DAY_MS } from '../../../src/core/kernel/time.ts'
 import { applyMigrations } from '../../../src/platform/postgres/migrate.ts'
 import { createPostgres, type Postgres, sqlStateOf } from '../../../src/platform/postgres/postgres.ts'
@@ -158,7 +161,14 @@ test('a database of the version before keeps every row, and its audit is in orde
   await client.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public')
   await applyMigrations({ databaseUrl: database.url, directory: before })
 
-  const account = await openTestAccount(postgres, 1_000n)
+  // By SQL: this version's client knows columns that are not there yet.
+  const account = newId('acct')
+  await client.query("INSERT INTO accounts (id, email, state) VALUES ($1, 'ann@example.test', 'exhausted')", [
+    account,
+  ])
+  await postgres.$transaction((transaction) =>
+    postLedger(transaction, creditPosting('evt_1', account, picoUsd(1_000n))),
+  )
   const ids = [-40, -20, 0].map((months) => callIdAt(Date.now() + months * 30 * DAY_MS))
   await client.query(
     `INSERT INTO call_records (id, account_id, key_id, request_id, status, requested_model, stream, served_offer_id,

@@ -15,6 +15,10 @@ const KINDS: Record<MailPreference, { label: string; hint: string }> = {
     hint: 'A request is refused because an API key, a member or the account spent its budget.',
   },
   provider_key: { label: 'Failing provider key', hint: 'A provider refuses one of your own keys.' },
+  weekly_spend: {
+    label: 'Spend of each week',
+    hint: 'Every Monday: the cost of the week before, its models and keys, if there were requests.',
+  },
 }
 
 /** Which messages about events a person gets. */
