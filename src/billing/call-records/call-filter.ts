@@ -9,7 +9,7 @@ export interface CallFilter {
   /** Matches every alias and suffix of the requested model. */
   model?: string | null
   text?: CallText | null
-  /** Of the next ones, only operators may ask: they tell where a call went. */
+  /** Of the next ones, only operators may ask: they show where a call was sent. */
   accountIds?: readonly string[] | null
   /** Of any of these keys. */
   keyIds?: readonly string[] | null

@@ -140,7 +140,7 @@ export interface CallPage<T> extends Page<T> {
   /** Null on the first page. */
   previous_cursor: string | null
   /**
-   * A page looks at fifty thousand calls at most. By time it then has fewer rows, and the next page goes on from here;
+   * A page looks at fifty thousand calls at most. By time it then has fewer rows, and the next page continues from here;
    * sorted by a figure, only calls since then are listed. Null: the whole period was looked at.
    */
   searched_to: string | null

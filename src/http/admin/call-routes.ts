@@ -42,7 +42,7 @@ const ListQuery = Type.Object(
   CLOSED,
 )
 const SEARCHES_MAX = 4
-/** As many accounts as a part of a name may stand for. */
+/** Maximum accounts that a part of a name may match. */
 const ACCOUNTS_MAX = 1_000
 
 /** GET /calls: a search over settled calls of all accounts; GET /calls/:id/timeline: one call, also while it runs. */

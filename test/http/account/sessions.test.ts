@@ -357,6 +357,7 @@ test('a page learns whether answers are simulated, also without a session', asyn
     mail: 'none',
     providers: [],
     provider_status: false,
+    catalog: { models: 1, developers: 1 },
   })
 })
 
