@@ -7,7 +7,9 @@ import { consoleFolder, ensureConsole } from '../../tools/launcher/build-console
 const ROOT = resolve(import.meta.dirname, '../..')
 const DIST = join(consoleFolder(ROOT), 'dist')
 /** Without fonts, which every-page.test.ts counts. */
-const LIMIT_BYTES = 240_000
+const LIMIT_BYTES = 200_000
+/** Its tabs come from the component library. */
+const PLAYGROUND_LIMIT_BYTES = 240_000
 
 interface ManifestEntry {
   file: string
@@ -44,24 +46,24 @@ describe('the built console', () => {
     manifest = JSON.parse(readFileSync(join(DIST, '.vite', 'manifest.json'), 'utf8'))
   })
 
-  test.each([
+  test.each<[string, string[], number?]>([
     ['the landing page', []],
     ['the models page', ['pages/models-page.tsx']],
     [
       'the dashboard with its chart',
       ['app/account-layout.tsx', 'pages/dashboard-page.tsx', 'components/chart/column-chart.tsx'],
     ],
-    ['the playground', ['app/account-layout.tsx', 'pages/playground-page.tsx']],
+    ['the playground', ['app/account-layout.tsx', 'pages/playground-page.tsx'], PLAYGROUND_LIMIT_BYTES],
     [
       'the operators’ overview with its chart',
       ['app/operator-layout.tsx', 'pages/admin/overview-page.tsx', 'components/chart/column-chart.tsx'],
     ],
     ['the catalog editor', ['app/operator-layout.tsx', 'pages/admin/catalog-page.tsx']],
-  ])('loads %s in less than 240 kB compressed', (_, modules) => {
+  ])('loads %s within its limit, compressed', (_, modules, limitBytes = LIMIT_BYTES) => {
     const files = filesOf(manifest, ['index.html', ...modules])
     const bytes = compressedBytes(['index.html', ...files])
     expect(bytes).toBeGreaterThan(30_000)
-    expect(bytes).toBeLessThan(LIMIT_BYTES)
+    expect(bytes).toBeLessThan(limitBytes)
   })
 
   test('loads no page for operators before one is opened', () => {

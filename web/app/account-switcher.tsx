@@ -1,21 +1,22 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'
-import { Building2, Check, ChevronsUpDown, Plus, User } from 'lucide-react'
 import { useState } from 'react'
-import { Menu, MenuItem, MenuTrigger, Popover, Button as PressButton, Separator } from 'react-aria-components'
 import type { OrganisationBody } from '../../src/core/api/organisations.ts'
 import type { ActOnBody, SessionView } from '../../src/core/api/sessions.ts'
+import { lazyPart } from '../api/lazy-part.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { useAction } from '../api/use-change.ts'
 import { FormDialog } from '../components/feedback/dialogs.tsx'
+import { PopoverButton } from '../components/layout/popover-button.tsx'
+import { AccountIcon, CREATE, kindOf } from './account-name.tsx'
 
-const CREATE = 'create'
+const AccountMenu = lazyPart(async () => (await import('./account-menu.tsx')).AccountMenu)
 
 /** Chooses the account that every page is about: the person's own, or an organisation; or opens an organisation. */
 export function AccountSwitcher(props: { session: SessionView; onNavigate: (() => void) | undefined }) {
   const { session, onNavigate } = props
-  const { account, accounts } = session
+  const { account } = session
   const [isCreating, setIsCreating] = useState(false)
   const show = useShownAccount(onNavigate)
   const choose = useAction({
@@ -31,44 +32,20 @@ export function AccountSwitcher(props: { session: SessionView; onNavigate: (() =
   }
   return (
     <>
-      <MenuTrigger>
-        <PressButton className="switcher">
-          <AccountIcon isOrganisation={account.is_organisation} />
-          <span className="stack-tight min-w-0 flex-1 text-left">
-            <span className="truncate text-md font-medium">
-              <span className="sr-only">Account: </span>
-              {account.name}
-            </span>
-            <span className="text-xs text-muted">{kindOf(account)}</span>
-            <span className="sr-only">. Switch account</span>
+      <PopoverButton
+        popup="menu"
+        popover={(open) => <AccountMenu {...open} session={session} onChoose={act} />}
+      >
+        <AccountIcon isOrganisation={account.is_organisation} />
+        <span className="stack-tight min-w-0 flex-1 text-left">
+          <span className="truncate text-md font-medium">
+            <span className="sr-only">Account: </span>
+            {account.name}
           </span>
-          <ChevronsUpDown size={16} aria-hidden="true" />
-        </PressButton>
-        <Popover className="switcher-menu" placement="bottom start">
-          <Menu className="outline-none" aria-label="Accounts" onAction={(id) => act(String(id))}>
-            {accounts.map((one) => (
-              <MenuItem key={one.id} id={one.id} className="switcher-item" textValue={one.name}>
-                <AccountIcon isOrganisation={one.is_organisation} />
-                <span className="stack-tight min-w-0 flex-1">
-                  <span className="truncate">{one.name}</span>
-                  <span className="text-xs text-muted">{kindOf(one)}</span>
-                </span>
-                {one.id === account.id && (
-                  <>
-                    <Check size={16} aria-hidden="true" />
-                    <span className="sr-only">, shown now</span>
-                  </>
-                )}
-              </MenuItem>
-            ))}
-            <Separator className="my-1 border-t border-line" />
-            <MenuItem id={CREATE} className="switcher-item" textValue="Create organisation">
-              <Plus size={16} aria-hidden="true" />
-              Create organisation
-            </MenuItem>
-          </Menu>
-        </Popover>
-      </MenuTrigger>
+          <span className="text-xs text-muted">{kindOf(account)}</span>
+          <span className="sr-only">. Switch account</span>
+        </span>
+      </PopoverButton>
       {isCreating && <CreateDialog onCreated={show} onClose={() => setIsCreating(false)} />}
     </>
   )
@@ -101,12 +78,4 @@ function useShownAccount(onNavigate: (() => void) | undefined) {
     void router.navigate({ to: '/dashboard' })
     onNavigate?.()
   }
-}
-
-const kindOf = ({ is_organisation: isOrganisation, role }: SessionView['accounts'][number]): string =>
-  isOrganisation ? `Organisation · ${role}` : 'Personal account'
-
-function AccountIcon({ isOrganisation }: { isOrganisation: boolean }) {
-  const Icon = isOrganisation ? Building2 : User
-  return <Icon size={18} className="flex-none text-muted" aria-hidden="true" />
 }

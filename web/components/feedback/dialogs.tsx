@@ -1,48 +1,23 @@
-import { X } from 'lucide-react'
-import { type ReactNode, useEffect, useState } from 'react'
-import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
+import { type ReactNode, Suspense, useState } from 'react'
+import { lazyPart } from '../../api/lazy-part.ts'
 import { type Change, useChange } from '../../api/use-change.ts'
 import { Button } from '../form/button.tsx'
 import { Form, type FormContent, type FormOptions, formContent, Submit, useForm } from '../form/form.tsx'
 import { CopyButton } from '../text/copy.tsx'
+import type { DialogProps } from './dialog-window.tsx'
 import { ErrorNote, Note } from './messages.tsx'
+
+const DialogWindow = lazyPart(async () => (await import('./dialog-window.tsx')).DialogWindow)
 
 /**
  * A dialog over the page, open while it is rendered: it takes the focus, keeps it, and gives it back. `sticky`: it
  * closes by its own buttons only, because what it shows cannot be shown again.
  */
-export function DialogBox(props: {
-  title: string
-  onClose: () => void
-  children: ReactNode
-  sticky?: boolean
-  role?: 'dialog' | 'alertdialog'
-  className?: string
-}) {
-  const { title, onClose, children, sticky = false, role = 'dialog', className = '' } = props
-  useFocusAfterwards()
-  return (
-    <ModalOverlay
-      className="fixed inset-0 z-40 grid place-items-center overflow-y-auto bg-veil p-4"
-      isOpen
-      isDismissable={!sticky}
-      isKeyboardDismissDisabled={sticky}
-      onOpenChange={(open) => !open && onClose()}
-    >
-      <Modal className={`dialog ${className}`}>
-        <Dialog role={role} className="stack p-6 outline-none">
-          <div className="flex items-start justify-between gap-3">
-            <Heading slot="title" level={2}>
-              {title}
-            </Heading>
-            {!sticky && <Button icon={X} size="small" about="Close" onClick={onClose} />}
-          </div>
-          {children}
-        </Dialog>
-      </Modal>
-    </ModalOverlay>
-  )
-}
+export const DialogBox = (props: DialogProps) => (
+  <Suspense fallback={null}>
+    <DialogWindow {...props} />
+  </Suspense>
+)
 
 /** The buttons at the end of a dialog. */
 const DialogFoot = ({ onClose, children }: { onClose: () => void; children: ReactNode }) => (
@@ -51,21 +26,6 @@ const DialogFoot = ({ onClose, children }: { onClose: () => void; children: Reac
     {children}
   </div>
 )
-
-/**
- * The library gives the focus back to the element that had it. Where that element is gone, such as a button of a
- * dialog before this one, the heading of the page gets the focus.
- */
-function useFocusAfterwards(): void {
-  useEffect(
-    () => () => {
-      window.setTimeout(() => {
-        if (document.activeElement === document.body) document.querySelector<HTMLElement>('main h1')?.focus()
-      }, 50)
-    },
-    [],
-  )
-}
 
 interface AskingProps<Result> {
   title: string

@@ -1,40 +1,39 @@
-import { X } from 'lucide-react'
-import {
-  Button,
-  Text,
-  UNSTABLE_Toast as Toast,
-  UNSTABLE_ToastContent as ToastContent,
-  UNSTABLE_ToastQueue as ToastQueue,
-  UNSTABLE_ToastRegion as ToastRegion,
-} from 'react-aria-components'
+import { Suspense, useEffect } from 'react'
+import { lazyPart } from '../../api/lazy-part.ts'
+import { loadPart } from '../../api/request.ts'
 
-const SHOWN_MS = 6_000
-const SHOWN_MAX = 3
+let startLoading: () => void = () => undefined
+const isNeeded = new Promise<void>((resolve) => {
+  startLoading = resolve
+})
 
-const queue = new ToastQueue<{ message: string }>({ maxVisibleToasts: SHOWN_MAX })
+const load = () => import('./toast-region.tsx')
+
+const ToastRegion = lazyPart(async () => {
+  await isNeeded
+  return (await load()).ToastRegion
+})
 
 /** Confirms an action; screen readers read it out, and it disappears by itself. */
-export const showToast = (message: string): void => void queue.add({ message }, { timeout: SHOWN_MS })
+export function showToast(message: string): void {
+  startLoading()
+  // Where it cannot be loaded, the region shows our own page instead.
+  loadPart(load).then(({ addToast }) => addToast(message), reportError)
+}
 
-/** Where toasts appear; once a page. */
-export const Toasts = () => (
-  <ToastRegion
-    queue={queue}
-    className="stack gap-2 fixed right-4 bottom-4 z-60 w-[min(24rem,calc(100vw-2rem))]"
-  >
-    {({ toast }) => (
-      <Toast toast={toast} className="toast">
-        <ToastContent className="min-w-0 flex-1">
-          <Text slot="title">{toast.content.message}</Text>
-        </ToastContent>
-        <Button
-          slot="close"
-          className="button button-quiet button-icon button-small text-inherit"
-          aria-label="Dismiss"
-        >
-          <X size={16} aria-hidden="true" />
-        </Button>
-      </Toast>
-    )}
-  </ToastRegion>
-)
+const INPUTS = ['pointerover', 'pointerdown', 'keydown'] as const
+
+/**
+ * Where toasts appear; once a page. They come with the component library, which a first load does without: it is
+ * loaded at the first input, so that it is there when a dialog, a menu or a toast opens.
+ */
+export function Toasts() {
+  useEffect(() => {
+    for (const input of INPUTS) window.addEventListener(input, () => startLoading(), { once: true })
+  }, [])
+  return (
+    <Suspense fallback={null}>
+      <ToastRegion />
+    </Suspense>
+  )
+}
