@@ -50,6 +50,12 @@ export default defineConfig({
             // Icons of nearly every page, and those that the landing page need not load.
             { name: 'icons', test: /node_modules\/lucide-react\//, minShareCount: 12 },
             { name: 'more-icons', test: /node_modules\/lucide-react\//, minShareCount: 2 },
+            // Tabs, which a page shows at once, apart from what only opens over it.
+            {
+              name: 'aria-over-page',
+              test: /node_modules\/(react-aria|react-stately)[^/]*\/.*(overlay|menu|toast|landmark|Modal|Popover|Dialog)/i,
+              includeDependenciesRecursively: false,
+            },
             { name: 'aria', test: /node_modules\/(react-aria|react-stately|@internationalized|@react-)/ },
             {
               name: 'parts',
