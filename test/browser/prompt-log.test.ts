@@ -45,7 +45,7 @@ test('prompts of a key are logged on request, shown on the page of the call, and
 
   await page.goto(`${stack.url}/calls/${callId}`)
   await page.getByRole('button', { name: 'Show' }).click()
-  await page.getByLabel('Code: the request').getByText(PROMPT).waitFor()
+  await page.getByRole('figure').filter({ hasText: PROMPT }).first().waitFor()
   await page.getByRole('heading', { name: 'Answer', exact: true }).waitFor()
   await expectAccessibleAtBothWidths(page)
 
