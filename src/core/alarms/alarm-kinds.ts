@@ -18,7 +18,11 @@ interface AlarmKind {
   page?: string
 }
 
-const of = (fields: AlarmFields, name: string): string => String(fields[name] ?? 'unknown')
+/** A field as text; numbers are grouped, and have a minus sign. */
+function of(fields: AlarmFields, name: string): string {
+  const value = fields[name] ?? 'unknown'
+  return typeof value === 'number' ? value.toLocaleString('en').replace('-', '−') : String(value)
+}
 
 const amountOf = (fields: AlarmFields, failures: string, attempts: string): string =>
   typeof fields[failures] === 'number' && typeof fields[attempts] === 'number'
@@ -32,6 +36,12 @@ function breakerName(subject: string): string {
   if (provider === offer) return `provider ${provider}`
   const account = offer === subject ? '' : ` for ${subject.slice(subject.lastIndexOf(':') + 1)}`
   return `${offer.slice(provider.length + 1)} at provider ${provider}${account}`
+}
+
+/** The same at the start of a sentence, where an id would get a capital. */
+function breakerSubject(subject: string): string {
+  const name = breakerName(subject)
+  return name.startsWith('provider ') ? name : `model ${name}`
 }
 
 /** ` (shard 2)`, or nothing where there is one shard. */
@@ -67,19 +77,19 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     severity: 'warning',
     ...event,
     sentence: ({ subject, fields }) =>
-      `${breakerName(subject)} reported invalid usage: ${of(fields, 'reportedPrompt')} input and ${of(fields, 'reportedCompletion')} output tokens.`,
+      `${breakerSubject(subject)} reported invalid usage: ${of(fields, 'reportedPrompt')} input and ${of(fields, 'reportedCompletion')} output tokens.`,
   },
   'limit-ignored': {
     severity: 'warning',
     ...event,
     sentence: ({ subject, fields }) =>
-      `${breakerName(subject)} ignored a limit of ${of(fields, 'completionLimit')} output tokens and was stopped after ${of(fields, 'tokens')}.`,
+      `${breakerSubject(subject)} ignored a limit of ${of(fields, 'completionLimit')} output tokens and was stopped after ${of(fields, 'tokens')}.`,
   },
   'prompt-bound-exceeded': {
     severity: 'warning',
     ...event,
     sentence: ({ subject, fields }) =>
-      `${breakerName(subject)} counted ${of(fields, 'reportedPrompt')} input tokens, above our bound of ${of(fields, 'bound')}, for prompts of ${of(fields, 'kinds')}.`,
+      `${breakerSubject(subject)} counted ${of(fields, 'reportedPrompt')} input tokens, above our bound of ${of(fields, 'bound')}, for prompts of ${of(fields, 'kinds')}.`,
   },
   'model-list-implausible': {
     severity: 'warning',

@@ -44,6 +44,15 @@ test('the runbook has one entry for each kind, with its severity', () => {
   }
 })
 
+test('a sentence groups numbers, has a minus sign, and changes no id', () => {
+  const fields = { reportedPrompt: -12, reportedCompletion: 1_000_000_000_000 }
+  const alarm = { kind: 'usage-absurd', subject: 'alpha/sim-negative-usage', message: '', fields }
+  expect(alarmSentence(alarm)).toBe(
+    'Model sim-negative-usage at provider alpha reported invalid usage: −12 input and 1,000,000,000,000 output tokens.',
+  )
+  expect(alarmSentence({ ...alarm, subject: 'alpha' })).toMatch(/^Provider alpha reported/)
+})
+
 test('an opened breaker is told by the names of model and provider, with its figures', () => {
   const opened = (subject: string, fields = {}) =>
     alarmSentence({ kind: 'breaker-opened', subject, message: 'a breaker opened', fields })
