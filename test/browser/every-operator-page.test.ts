@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import type { OperatorCall } from '../../src/core/api/calls.ts'
 import { HOUR_MS } from '../../src/core/kernel/time.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
-import { NARROW, type WatchedPage } from './browser.ts'
+import { NARROW, type WatchedPage, WIDE } from './browser.ts'
 import { PROVIDER_SECRET, testConsole } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
 import { heading } from './on-screen.ts'
@@ -81,6 +81,7 @@ test(
     await page.getByRole('button', { name: 'Open the menu' }).click()
     await page.getByRole('dialog', { name: 'Menu' }).waitFor()
     await expectAccessible(page)
+    await page.setViewportSize(WIDE)
   },
   TEST_TIMEOUT_MS,
 )

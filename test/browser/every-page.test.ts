@@ -163,8 +163,7 @@ test(
       await page.goto(stack.url + path)
       await page
         .getByRole('complementary', { name: 'Demo mode' })
-        .getByText('answers are simulated')
-        .and(page.getByText('With real provider keys the models answer'))
+        .filter({ hasText: /answers are simulated.*With real provider keys the models answer/ })
         .waitFor()
     }
     await expectAccessibleAtBothWidths(page)
