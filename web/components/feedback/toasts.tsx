@@ -1,24 +1,20 @@
-import { Suspense, useEffect } from 'react'
-import { lazyPart } from '../../api/lazy-part.ts'
+import { type ComponentType, useEffect, useState } from 'react'
 import { loadPart } from '../../api/request.ts'
-
-let startLoading: () => void = () => undefined
-const isNeeded = new Promise<void>((resolve) => {
-  startLoading = resolve
-})
 
 const load = () => import('./toast-region.tsx')
 
-const ToastRegion = lazyPart(async () => {
-  await isNeeded
-  return (await load()).ToastRegion
-})
+/** Shows the region once it is loaded. */
+let show: (Region: ComponentType) => void = () => undefined
+
+async function loadRegion() {
+  const part = await load()
+  show(part.ToastRegion)
+  return part
+}
 
 /** Confirms an action; screen readers read it out, and it disappears by itself. */
 export function showToast(message: string): void {
-  startLoading()
-  // Where it cannot be loaded, the region shows our own page instead.
-  loadPart(load).then(({ addToast }) => addToast(message), reportError)
+  loadPart(loadRegion).then(({ addToast }) => addToast(message), reportError)
 }
 
 const INPUTS = ['pointerover', 'pointerdown', 'keydown'] as const
@@ -28,12 +24,17 @@ const INPUTS = ['pointerover', 'pointerdown', 'keydown'] as const
  * loaded at the first input, so that it is there when a dialog, a menu or a toast opens.
  */
 export function Toasts() {
+  const [Region, setRegion] = useState<ComponentType | null>(null)
   useEffect(() => {
-    for (const input of INPUTS) window.addEventListener(input, () => startLoading(), { once: true })
+    const inputs = new AbortController()
+    show = (Loaded) => {
+      inputs.abort()
+      setRegion(() => Loaded)
+    }
+    // Without a connection nothing needs it yet, and the next input tries again.
+    const preload = () => void loadRegion().catch(() => undefined)
+    for (const input of INPUTS) window.addEventListener(input, preload, { signal: inputs.signal })
+    return () => inputs.abort()
   }, [])
-  return (
-    <Suspense fallback={null}>
-      <ToastRegion />
-    </Suspense>
-  )
+  return Region && <Region />
 }
