@@ -1,6 +1,6 @@
 /**
- * The client's labels of a call for its own records, and what the gateway noted of its request: shown in its request log, never forwarded to a provider. All of
- * them are short, and absent if nothing usable was sent.
+ * The client's labels of a call for its own records, and what the gateway noted of its request: shown in its request
+ * log, never forwarded to a provider. All of them are short, and absent if nothing usable was sent.
  */
 export interface CallLabels {
   /** The app's name, from the header `X-Title`. */

@@ -9,7 +9,6 @@ import {
 } from '../../core/calls/chat-request.ts'
 import { CALL_PAYMENT_ACCOUNT } from '../../core/payments/x402.ts'
 import { onStableChat } from '../../core/presets/apply-preset.ts'
-import { namesPreset } from '../../core/presets/preset.ts'
 import { CHAT_FORMAT } from '../calls/chat-format.ts'
 import { type CallServices, callingKey, mayCall, type RequestedCall, serveCall } from '../calls/serve-call.ts'
 import { type CallBody, withPreset } from '../calls/use-preset.ts'
@@ -34,9 +33,7 @@ export const chatCompletionsRoute =
       },
       async (request, reply) => {
         if (paidCalls && isGuest(request)) return servePaidChat(request, reply, deps, paidCalls)
-        const used = namesPreset(request.body)
-          ? await withPreset(request, presetCache, onStableChat)
-          : { body: request.body }
+        const used = await withPreset(request, presetCache, onStableChat)
         return serveCall(callingKey(request), askedChat(used, request), request, reply, deps)
       },
     )

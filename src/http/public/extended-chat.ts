@@ -5,10 +5,9 @@ import {
   normalizeExtendedRequest,
 } from '../../core/calls/extended-request.ts'
 import { onChat } from '../../core/presets/apply-preset.ts'
-import { namesPreset } from '../../core/presets/preset.ts'
 import { extendedFormat } from '../calls/extended-format.ts'
 import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
-import { type CallBody, withPreset } from '../calls/use-preset.ts'
+import { withPreset } from '../calls/use-preset.ts'
 
 /** POST /v2/chat/completions: like /v1 with tool loops and more fields; held, routed and charged the same way. */
 export const extendedChatRoute =
@@ -27,9 +26,7 @@ export const extendedChatRoute =
       },
       async (request, reply) => {
         const { body: sent, exactJson } = request
-        const { body, preset }: CallBody<ExtendedBody> = namesPreset(sent)
-          ? await withPreset(request, presetCache, onChat)
-          : request
+        const { body, preset } = await withPreset(request, presetCache, onChat)
         const asked = {
           call: normalizeExtendedRequest(body, exactJson),
           // The same body is another request on another surface.

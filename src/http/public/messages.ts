@@ -5,11 +5,10 @@ import { MessagesBody, parseMessagesRequest } from '../../core/calls/messages-re
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { oncePer } from '../../core/kernel/once-per.ts'
 import { onMessages } from '../../core/presets/apply-preset.ts'
-import { namesPreset } from '../../core/presets/preset.ts'
 import { messagesWireUnspoken } from '../../core/routing/plan-refusal.ts'
 import { MESSAGES_FORMAT, stableMessagesError } from '../calls/messages-format.ts'
 import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
-import { type CallBody, withPreset } from '../calls/use-preset.ts'
+import { withPreset } from '../calls/use-preset.ts'
 import { speakMessages } from '../plugins/messages-wire.ts'
 
 /** Whether any provider speaks the messages wire. */
@@ -46,9 +45,7 @@ export const messagesRoute =
         schema: { summary: 'A message on the messages wire, whole or as a stream', body: MessagesBody },
       },
       async (request, reply) => {
-        const { body, preset, leftOut }: CallBody<MessagesBody> = namesPreset(request.body)
-          ? await withPreset(request, presetCache, onMessages)
-          : request
+        const { body, preset, leftOut } = await withPreset(request, presetCache, onMessages)
         const asked = {
           call: parseMessagesRequest(body, { betaHeader: betasOf(request), anyWire }),
           // The same body on another surface is another request.

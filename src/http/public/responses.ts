@@ -11,11 +11,10 @@ import { normalizeResponsesRequest, ResponsesBody } from '../../core/calls/respo
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { type CallId, callIdOfResponse, newCallId, responseIdOf } from '../../core/kernel/ids.ts'
 import { onResponses } from '../../core/presets/apply-preset.ts'
-import { namesPreset } from '../../core/presets/preset.ts'
 import { ResponsesFormat } from '../calls/responses-format.ts'
 import { callingKey, mayCall, type RequestedCall, serveCall } from '../calls/serve-call.ts'
 import { backgroundResponse, type StoredCall, storeBeforeEnd } from '../calls/store-response.ts'
-import { type CallBody, withPreset } from '../calls/use-preset.ts'
+import { withPreset } from '../calls/use-preset.ts'
 import { noSuchResponse, streamStoredResponse } from './stored-responses.ts'
 
 const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
@@ -41,13 +40,7 @@ export const responsesRoute =
         schema: { summary: 'One response, whole, as typed events, or in background', body: ResponsesBody },
       },
       async (request, reply) => {
-        const {
-          body,
-          preset,
-          leftOut = [],
-        }: CallBody<ResponsesBody> = namesPreset(request.body)
-          ? await withPreset(request, presetCache, onResponses)
-          : request
+        const { body, preset, leftOut = [] } = await withPreset(request, presetCache, onResponses)
         const key = callingKey(request)
         const { accountId } = key
         const previousId =
