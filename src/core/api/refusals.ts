@@ -14,8 +14,8 @@ const REFUSAL = {
 }
 
 /**
- * GET /console/api/usage/refusals?from&to&time_zone: `List<RefusalView>`, most requests first. Requests of the account's
- * keys for calls that were refused before a call was admitted, counted by hour; a hundred rows at most.
+ * GET /console/api/usage/refusals?from&to&time_zone: `List<RefusalView>`, most requests first. POST requests of the
+ * account's keys under /v1 and /v2 that were refused before a call was admitted, counted by hour; a hundred rows at most.
  */
 export const RefusalView = Type.Object(REFUSAL)
 export type RefusalView = Static<typeof RefusalView>

@@ -25,7 +25,7 @@ export function RefusalsPage() {
     <>
       <PageHead
         title="Refused requests"
-        description="Requests for calls that were refused before a call began: counts by reason and key, without their contents. They are not under Calls."
+        description="POST requests under /v1 and /v2 that were refused before a call began: counts by reason and key, without their contents. They are not under Calls."
       />
       <SearchForm
         key={account}
