@@ -6,7 +6,10 @@ import { expect } from 'vitest'
 /** The pictures of the docs, each with the outline of its page. */
 export const PICTURES_FOLDER = resolve(import.meta.dirname, '../../docs/screenshots')
 
-/** The headings and named parts of a page in their order; what stands in lists, tables and disclosures is data. */
+/**
+ * The headings and named parts of a page in their order; what stands in lists, tables and disclosures is data, and so is
+ * whether a list has further pages.
+ */
 const OUTLINE = `(() => {
   const partName = (element) => {
     const by = document.getElementById(element.getAttribute('aria-labelledby'))
@@ -17,7 +20,7 @@ const OUTLINE = `(() => {
     for (const child of element.children) {
       const name = child.tagName.toLowerCase()
       if (['li', 'table', 'details'].includes(name) || child.hidden) continue
-      const isPart = ['section', 'nav', 'aside', 'search'].includes(name)
+      const isPart = ['section', 'aside', 'search'].includes(name)
       const line =
         isPart ? name + ': ' + partName(child)
         : /^h[23]$/.test(name) ? name + ': ' + child.textContent
