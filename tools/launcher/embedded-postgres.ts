@@ -13,6 +13,7 @@ import {
   postgresDataFolder,
   postgresIdentity,
 } from './services/postgres-files.ts'
+import { makeThrowawayFolder } from './services/throwaway-folder.ts'
 
 const USER = 'switchyard'
 const DATABASE = 'switchyard'
@@ -37,13 +38,15 @@ export interface EmbeddedPostgres {
 export async function prepareEmbeddedPostgres(options: {
   /** Keeps the password, and the data where no other user is needed. Must exist. */
   dataDir: string
-  /** False for throwaway data: faster, and a crash of the machine may lose it. */
+  /** False for throwaway data: faster, lost with the machine, in a new folder that the caller removes. */
   durable: boolean
   log: (line: string) => void
 }): Promise<EmbeddedPostgres> {
   const identity = postgresIdentity()
   const binaries = await postgresBinaries(identity, options.dataDir)
-  const folder = await postgresDataFolder(options.dataDir, identity, options.log)
+  const folder = options.durable
+    ? await postgresDataFolder(options.dataDir, identity, options.log)
+    : await makeThrowawayFolder(identity)
   const password = await ensurePassword(join(options.dataDir, 'postgres-password'))
   if (!existsSync(join(folder, COMPLETE))) {
     await createCluster({ binaries, folder, identity, password, durable: options.durable })
@@ -125,7 +128,7 @@ function serverSettings(port: number, durable: boolean): string[] {
     'unix_socket_directories=',
     'max_connections=200',
     'shared_buffers=128MB',
-    'max_wal_size=1GB',
+    `max_wal_size=${durable ? '1GB' : '256MB'}`,
     'jit=off',
     'log_min_messages=warning',
     'log_min_error_statement=panic',
