@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Ajv } from 'ajv'
+import { Ajv, type ValidateFunction } from 'ajv'
 import { type Static, Type } from 'typebox'
 
 const FILE_FORMAT = 'switchyard-archive-1'
@@ -37,7 +37,13 @@ const Manifest = Type.Object({
 export type ArchiveManifest = Static<typeof Manifest>
 export type ArchivedFile = ArchiveManifest['files'][number]
 
-const isManifest = new Ajv().compile<ArchiveManifest>(Manifest)
+let validate: ValidateFunction<ArchiveManifest> | undefined
+
+/** The schema is compiled at the first manifest, to keep the start of a process fast. */
+function isManifest(value: unknown): value is ArchiveManifest {
+  validate ??= new Ajv().compile<ArchiveManifest>(Manifest)
+  return validate(value)
+}
 
 export const newManifest = (content: Omit<ArchiveManifest, 'format'>): ArchiveManifest => ({
   format: FILE_FORMAT,
