@@ -16,13 +16,15 @@ export interface ChromiumProgram {
   environment: Record<string, string>
 }
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+/** Without windows it takes a tenth less of the processor's time. */
+const HEADLESS = 'chromium-headless-shell'
+const NAMES = [HEADLESS, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 const VERSION = /(?:Chromium|Google Chrome) (\d+)/
 const ASK_TIMEOUT_MS = 20_000
 const PACKAGE: DebianPackage = {
   name: 'chromium',
   description: 'Chromium for the browser tests',
-  package: 'chromium',
+  package: HEADLESS,
   always: ['chromium-common', 'fonts-liberation'],
   usual: ['chromium-common', 'fonts-liberation'],
 }
@@ -50,7 +52,7 @@ export async function findChromium(
   throw new Error(
     `No Chromium could be found or fetched, and the browser tests need one:\n${reasons
       .map((reason) => `  - ${reason}`)
-      .join('\n')}\nInstall one (for example "apt-get install chromium"), or name one in CHROMIUM_PATH.`,
+      .join('\n')}\nInstall one (for example "apt-get install ${HEADLESS}"), or name one in CHROMIUM_PATH.`,
   )
 }
 
@@ -67,10 +69,10 @@ async function onPath(path: string | undefined): Promise<ChromiumProgram | null>
 async function install(path: string | undefined, reasons: string[]): Promise<ChromiumProgram | null> {
   try {
     await withProgress('fetching package lists', () => runPackageTool('apt-get', ['update']))
-    const args = ['install', '--yes', '--no-install-recommends', 'chromium']
+    const args = ['install', '--yes', '--no-install-recommends', HEADLESS]
     await withProgress('installing Chromium for the browser tests', () => runPackageTool('apt-get', args))
   } catch (error) {
-    reasons.push(`"apt-get install chromium" failed (${firstError(error)})`)
+    reasons.push(`"apt-get install ${HEADLESS}" failed (${firstError(error)})`)
     return null
   }
   const program = await onPath(path)
@@ -84,7 +86,7 @@ async function unpack(cacheFolders: string[], reasons: string[]): Promise<Chromi
     const { root, libraryPath } = await unpackDebianPackage(PACKAGE, cacheFolders, log)
     const program: ChromiumProgram = {
       // Not the script in usr/bin, which works in the installed place only.
-      command: join(root, 'usr/lib/chromium/chromium'),
+      command: join(root, 'usr/lib/chromium', HEADLESS),
       environment: {
         LD_LIBRARY_PATH: libraryPath,
         XDG_DATA_HOME: join(root, 'usr/share'),
