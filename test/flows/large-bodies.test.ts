@@ -77,10 +77,10 @@ async function apiPeakBytes(): Promise<number> {
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024
 }
 
-const CALLS_MAX = 4
+const CALLS_MAX = 8
 
 /**
- * The longest turns of an event loop in the best of up to four calls, in ms of processor time, which a busy machine makes
+ * The longest turns of an event loop in the best of up to eight calls, in ms of processor time, which a busy machine makes
  * longer. A call whose turns are within the bounds is the last.
  */
 async function turnsOf(
