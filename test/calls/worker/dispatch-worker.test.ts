@@ -84,7 +84,8 @@ test('workers of several shards share slots by turns: a busy shard leaves the ot
   for (; other.count('flood') < 5; ended++) {
     busy.end('flood', 1)
     await new Promise((resolve) => setImmediate(resolve))
-    await eventually(() => expect(busy.count('flood') + other.count('flood')).toBe(18))
+    // The call that the other shard waited for may be one more.
+    await eventually(() => expect([18, 19]).toContain(busy.count('flood') + other.count('flood')))
   }
   // Its first turn may come before it knows of its calls.
   expect(ended).toBeLessThanOrEqual(2 * 5 + 2)
