@@ -109,7 +109,7 @@ test('a breaker is seen to open and to close again', async () => {
 
 test('an edit of the catalog is checked, compared and applied, and then in the prices', async () => {
   const { page } = operator
-  await goTo(page, 'Price & model overrides')
+  await goTo(page, 'Overrides', 'Price & model overrides')
   const editor = page.getByLabel('Overrides (JSON)')
   await editor.fill('{"changes":{"models":[{"id":"acme/swift","rate":{"prompt":"free"}}]}}')
   await page.getByRole('button', { name: 'Check', exact: true }).click()

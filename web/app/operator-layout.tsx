@@ -31,7 +31,7 @@ const PAGES = [
   { to: '/admin/alarms', name: 'Alarms', icon: BellRing, group: 'Observe' },
   { to: '/admin/providers', name: 'Providers', icon: Network, group: 'Catalog' },
   { to: '/admin/models', name: 'Models & margin', icon: Percent, group: 'Catalog' },
-  { to: '/admin/catalog', name: 'Price & model overrides', icon: FilePenLine, group: 'Catalog' },
+  { to: '/admin/catalog', name: 'Overrides', icon: FilePenLine, group: 'Catalog' },
   { to: '/admin/router', name: 'Auto router', icon: Split, group: 'Catalog' },
   { to: '/admin/accounts', name: 'Accounts', icon: Users, group: 'Administer' },
   { to: '/admin/ledger', name: 'Ledger & audit', icon: BookOpenCheck, group: 'Administer' },

@@ -105,7 +105,7 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
           <EmptyState icon={PlugZap}>
             {isDisabled
               ? 'This model is disabled by the current overrides.'
-              : 'The catalog has no offer of this model. Check the ID, or add it under Price & model overrides.'}
+              : 'The catalog has no offer of this model. Check the ID, or add it under Overrides.'}
           </EmptyState>
         ) : (
           <OfferTable

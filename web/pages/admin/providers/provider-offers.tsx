@@ -81,7 +81,7 @@ export function ProviderOffers(props: { offers: readonly OfferView[]; edits: Cat
       {found.length === 0 ? (
         <EmptyState icon={PlugZap}>
           {offers.length === 0
-            ? 'No model has an offer of this provider. Add one under Price & model overrides.'
+            ? 'No model has an offer of this provider. Add one under Overrides.'
             : 'No offers found.'}
         </EmptyState>
       ) : (
