@@ -3,8 +3,8 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { waitForLock } from '../../tools/launcher/bootstrap/process-lock.mjs'
 import { ensureConsole } from '../../tools/launcher/build-console.ts'
 import { cacheFolders } from '../../tools/launcher/services/debian-package.ts'
-import { findChromium } from './chromium-program.ts'
-import { CHROMIUM_SWITCHES } from './chromium-switches.ts'
+import { type ChromiumProgram, findChromium } from './chromium-program.ts'
+import { CHROMIUM_SWITCHES, NOT_OPTIMISING } from './chromium-switches.ts'
 import { type PageWatch, watchPage } from './page-watch.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -35,12 +35,15 @@ export interface TestBrowser {
   close(): Promise<void>
 }
 
-/** Builds the console where its pages are stale, and starts a headless Chromium. Throws, with what to do, without one. */
-export async function startBrowser(): Promise<TestBrowser> {
+/**
+ * Builds the console where its pages are stale, and starts a headless Chromium. Throws, with what to do, without one.
+ * @param switches beside those that every run needs
+ */
+export async function startBrowser(switches: readonly string[] = [NOT_OPTIMISING]): Promise<TestBrowser> {
   const program = await oneAtATime(() =>
     findChromium(cacheFolders(join(ROOT, '.data'), process.env), process.env),
   )
-  const [browser] = await Promise.all([launch(program), ensureConsole(ROOT)])
+  const [browser] = await Promise.all([launch(program, switches), ensureConsole(ROOT)])
   const watched = async (context: BrowserContext, origin: string): Promise<WatchedPage> => {
     const page = await context.newPage()
     return { page, context, watch: await watchPage(page, origin) }
@@ -62,11 +65,11 @@ export async function startBrowser(): Promise<TestBrowser> {
   }
 }
 
-function launch(program: Awaited<ReturnType<typeof findChromium>>): Promise<Browser> {
+function launch(program: ChromiumProgram, switches: readonly string[]): Promise<Browser> {
   return chromium.launch({
     executablePath: program.command,
     env: { ...process.env, ...program.environment },
-    args: CHROMIUM_SWITCHES,
+    args: [...CHROMIUM_SWITCHES, ...switches],
   })
 }
 

@@ -23,7 +23,8 @@ export const CHROMIUM_SWITCHES = [
   '--disable-dev-shm-usage',
   '--disable-gpu',
   '--no-sandbox',
-  // No page lives long enough to earn back what optimising its code costs.
-  '--js-flags=--no-turbofan,--no-maglev',
   `--disable-features=${[...OFF_FOR_PLAYWRIGHT, ...ADDRESS_BAR_PAGES].join(',')}`,
 ]
+
+/** For tests, whose pages do not live long enough to earn back what optimising their code costs. */
+export const NOT_OPTIMISING = '--js-flags=--no-turbofan,--no-maglev'

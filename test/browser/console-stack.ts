@@ -48,7 +48,9 @@ export interface ConsoleStack {
   close(): Promise<void>
 }
 
-type ConsoleStackOptions = Pick<Partial<StackOptions>, 'models' | 'environment'>
+interface ConsoleStackOptions extends Pick<StackOptions, 'models' | 'environment'> {
+  browserSwitches?: readonly string[]
+}
 
 /** Both, for the tests of a file. */
 export function testConsole(
@@ -64,7 +66,10 @@ export function testConsole(
 
 /** Starts both, or neither. */
 export async function startConsoleStack(options: ConsoleStackOptions = {}): Promise<ConsoleStack> {
-  const [stack, browser] = await Promise.allSettled([startGateway(options), startBrowser()])
+  const [stack, browser] = await Promise.allSettled([
+    startGateway(options),
+    startBrowser(options.browserSwitches),
+  ])
   const close = async () => {
     if (browser.status === 'fulfilled') await browser.value.close()
     if (stack.status === 'fulfilled') await stack.value.close()

@@ -31,6 +31,8 @@ export interface DemoGateway extends ConsoleStack {
 export async function startDemoGateway(): Promise<DemoGateway> {
   const [simulated, receiver] = await Promise.all([startSimulatedProviders(), startWebhookReceiver()])
   const console = await startConsoleStack({
+    // As a reader's browser does.
+    browserSwitches: [],
     environment: {
       CATALOG_FILE: '',
       SIMULATE_ALL: 'true',
