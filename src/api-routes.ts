@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
+import { completionsSource } from './core/catalog/completions-source.ts'
 import { accountDataRoutes } from './http/account/account-data-routes.ts'
 import { autoTopUpRoutes } from './http/account/billing/auto-top-up-routes.ts'
 import { billingRoutes } from './http/account/billing/billing-routes.ts'
@@ -67,7 +68,7 @@ const PAGES_FOLDER = fileURLToPath(new URL('../web/dist', import.meta.url))
 
 /** Registers every route, in the order in which a request passes them. */
 export async function apiRoutes(app: FastifyInstance): Promise<void> {
-  const { isSecure, publicPath } = app.services
+  const { isSecure, publicPath, config, catalog } = app.services
   await app.register(queuesDashboard)
   await app.register(adminRoutes, { prefix: '/admin/api' })
   await app.register(topUpRoutes)
@@ -76,7 +77,8 @@ export async function apiRoutes(app: FastifyInstance): Promise<void> {
   await app.register(operatorSessionRoutes)
   await app.register(operatorSsoRoutes)
   await app.register(consoleScope, { routes: consolePages })
-  await app.register(staticConsole, { pagesFolder: PAGES_FOLDER, isSecure, publicPath })
+  const answers = () => completionsSource(config, catalog())
+  await app.register(staticConsole, { pagesFolder: PAGES_FOLDER, isSecure, publicPath, answers })
 }
 
 /** For operators; their routes use the clock of this host. */

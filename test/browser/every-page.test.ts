@@ -45,10 +45,13 @@ test('what no page may do is noticed', async () => {
 
 describe('a browser that has nothing of the console', () => {
   test.each([
-    { path: '/', bytesMax: 150_000, isSignedIn: false },
-    { path: '/dashboard', bytesMax: 200_000, isSignedIn: true },
-  ])('loads $path within its budget, and nothing on it moves', async ({ path, bytesMax, isSignedIn }) => {
-    const fresh = await browser.open(stack.url)
+    { path: '/', bytesMax: 150_000, viewport: WIDE },
+    { path: '/dashboard', bytesMax: 200_000, viewport: WIDE, isSignedIn: true },
+    // Rows that are cards from the first.
+    { path: '/models', bytesMax: 200_000, viewport: NARROW },
+  ])('loads $path within its budget, and nothing on it moves', async (page) => {
+    const { path, bytesMax, viewport, isSignedIn = false } = page
+    const fresh = await browser.open(stack.url, { viewport })
     if (isSignedIn) await lendSession(fresh, sample.client, stack.url)
     await fresh.page.goto(stack.url + path)
     await fresh.page.locator('main h1').waitFor()

@@ -61,11 +61,12 @@ const TEXTS: Record<Exclude<GatewayView['answers'], 'real'>, readonly [string, s
   ],
 }
 
-/** Says on every page that completions are made up, while they are. */
+/** Says on every page that completions are made up, while they are. The document knows it first: nothing moves. */
 function DemoBanner() {
   const { data: gateway } = useQuery(gatewayQuery)
-  if (!gateway || gateway.answers === 'real') return null
-  const [text, rest, more] = TEXTS[gateway.answers]
+  const answers = gateway?.answers ?? document.documentElement.dataset.answers
+  if (answers !== 'simulated' && answers !== 'mixed') return null
+  const [text, rest, more] = TEXTS[answers]
   return (
     <aside className="demo-banner" aria-label="Demo mode">
       <FlaskConical size={16} aria-hidden="true" />

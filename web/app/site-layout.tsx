@@ -44,7 +44,8 @@ export function SiteLayout({ children }: { children?: ReactNode }) {
           </nav>
         </div>
       </header>
-      <main id="main" className="w-full flex-1" tabIndex={-1}>
+      {/* The footer lies below the first screen, so that it does not move while a page is loading. */}
+      <main id="main" className="min-h-svh w-full" tabIndex={-1}>
         {children ?? <Outlet />}
       </main>
       <footer className="border-t border-line text-sm text-muted">

@@ -26,6 +26,9 @@ export function StatusPage() {
         </>
       }
     >
+      <Panel title="What a status means" padded>
+        <Facts wide rows={MEANINGS} />
+      </Panel>
       <Panel title="Endpoints">
         <QueryView query={query}>
           {({ data }) => (
@@ -61,9 +64,6 @@ export function StatusPage() {
             />
           )}
         </QueryView>
-      </Panel>
-      <Panel title="What a status means" padded>
-        <Facts wide rows={MEANINGS} />
       </Panel>
     </SitePage>
   )

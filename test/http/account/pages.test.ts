@@ -17,7 +17,9 @@ const POLICY =
   "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;font-src 'self';connect-src 'self';manifest-src 'self';form-action 'self';frame-ancestors 'none';base-uri 'none'"
 const SCRIPT = `export const yard = ${JSON.stringify('switch '.repeat(200))}`
 const INDEX =
-  '<!doctype html><title>Switchyard</title><script type="module" src="/assets/index-4711.js"></script>'
+  '<!doctype html><html lang="en"><title>Switchyard</title><script type="module" src="/assets/index-4711.js"></script>'
+const SERVED = INDEX.replace('<html', '<html data-answers="mixed"')
+const answers = () => 'mixed' as const
 
 describe('the pages', () => {
   let folder: string
@@ -28,7 +30,7 @@ describe('the pages', () => {
     app = Fastify({ routerOptions: { ignoreTrailingSlash: true } })
     await app.register(sendErrors, { logger: pino({ level: 'silent' }) })
     await app.register(unroutedRequests)
-    await app.register(staticConsole, { pagesFolder: folder, isSecure: true, publicPath: '' })
+    await app.register(staticConsole, { pagesFolder: folder, isSecure: true, publicPath: '', answers })
     await app.ready()
   })
   afterAll(async () => {
@@ -49,7 +51,7 @@ describe('the pages', () => {
       writeFile(`${script}.br`, brotliCompressSync(SCRIPT)),
       writeFile(`${script}.gz`, gzipSync(SCRIPT)),
     ])
-    expect((await get('/')).body).toBe(INDEX)
+    expect((await get('/')).body).toBe(SERVED)
   })
 
   test.each([
@@ -68,7 +70,7 @@ describe('the pages', () => {
     '/admin/calls',
   ])('are one document at %s, asked for anew each time, under the strict policy', async (path) => {
     const { statusCode, headers, body } = await get(path)
-    expect([statusCode, body]).toEqual([200, INDEX])
+    expect([statusCode, body]).toEqual([200, SERVED])
     expect(headers['content-type']).toMatch(/^text\/html/)
     expect(headers['cache-control']).toBe('no-cache')
     expect(headers['content-security-policy']).toBe(POLICY)
@@ -98,7 +100,7 @@ describe('the pages', () => {
   ])('tell a browser in words that there is nothing at an address, as a 404', async (name, value) => {
     const headers = { [name]: value }
     const answer = await get('/nowhere', headers)
-    expect([answer.statusCode, answer.body]).toEqual([404, INDEX])
+    expect([answer.statusCode, answer.body]).toEqual([404, SERVED])
     expect(answer.headers['cache-control']).toBe('no-cache')
     expect(answer.headers['content-security-policy']).toBe(POLICY)
     expect((await get('/admin/api/nowhere', headers)).json()).toHaveProperty('error.code')
@@ -123,11 +125,11 @@ test('below a path of its host the document names its files there', async () => 
   const app = Fastify()
   await app.register(sendErrors, { logger: pino({ level: 'silent' }) })
   await app.register(unroutedRequests)
-  await app.register(staticConsole, { pagesFolder, isSecure: true, publicPath: '/gw' })
+  await app.register(staticConsole, { pagesFolder, isSecure: true, publicPath: '/gw', answers })
   await writeFile(join(pagesFolder, 'index.html'), INDEX)
   for (const url of ['/models/acme/large-1', '/nothing']) {
     const { body } = await app.inject({ url, headers: { accept: 'text/html' } })
-    expect(body).toBe(INDEX.replace('"/assets', '"/gw/assets'))
+    expect(body).toBe(SERVED.replace('"/assets', '"/gw/assets'))
   }
   await app.close()
   await rm(pagesFolder, { recursive: true })

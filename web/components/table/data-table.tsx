@@ -47,13 +47,13 @@ type DataTableProps<T, Header extends string> = {
 export function DataTable<T, Header extends string>(props: DataTableProps<T, Header>) {
   const { caption, rows, columns, selection, sort, empty } = props
   const region = useRef<HTMLDivElement>(null)
-  useTableLayout(region)
+  const firstLayout = useTableLayout(region)
   const headers = (Object.keys(columns) as Header[]).filter((header) => columns[header])
   const { classOf, placeOf } = columnLooks(props, headers)
   const keyOf = props.rowKey ?? ((row: T) => (row as { id: string }).id)
   if (rows.length === 0 && empty) return <p className="panel-body text-muted">{empty}</p>
   return (
-    <div ref={region} className="table-region">
+    <div ref={region} className="table-region" data-layout={firstLayout}>
       {sort && <SortChoice sort={sort} />}
       {/* biome-ignore-start lint/a11y/noRedundantRoles: see above */}
       <table className="data-table" role="table">

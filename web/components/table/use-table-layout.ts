@@ -1,15 +1,19 @@
-import { type RefObject, useEffect, useLayoutEffect } from 'react'
+import { type RefObject, useEffect, useLayoutEffect, useState } from 'react'
 
 /** Below, rows are cards in any case. */
 const CARDS_BELOW_PX = 560
 /** From here on a table that is wider than its region scrolls sideways, with its actions in sight. */
 const TABLE_FROM_PX = 960
 
+type Layout = 'cards' | 'table'
+
 /**
  * Chooses how a table is laid out: `data-layout` is `cards` where its columns have no room, and else `table`, with
  * `data-overflow` while it is wider than the region. Measured, since what has room depends on the content.
+ * @returns the layout to begin with: where a window has room for cards only, its first paint has them
  */
-export function useTableLayout(region: RefObject<HTMLElement | null>): void {
+export function useTableLayout(region: RefObject<HTMLElement | null>): Layout {
+  const [first] = useState<Layout>(() => (window.innerWidth < CARDS_BELOW_PX ? 'cards' : 'table'))
   useLayoutEffect(() => {
     if (region.current) layOut(region.current)
   })
@@ -35,6 +39,7 @@ export function useTableLayout(region: RefObject<HTMLElement | null>): void {
       observer.disconnect()
     }
   }, [region])
+  return first
 }
 
 /** A table that has outgrown its region. */
@@ -44,10 +49,14 @@ const isCut = ({ dataset, scrollWidth, clientWidth }: HTMLElement): boolean =>
 function layOut(region: HTMLElement): void {
   const { clientWidth } = region
   if (clientWidth === 0) return
-  region.dataset.layout = 'table'
-  const isTooWide = region.scrollWidth > clientWidth
-  const isCards = clientWidth < CARDS_BELOW_PX || (isTooWide && clientWidth < TABLE_FROM_PX)
-  region.dataset.layout = isCards ? 'cards' : 'table'
+  // Measured as a table only where that decides: each change of the layout draws the rows again.
+  let isTooWide = true
+  if (clientWidth >= CARDS_BELOW_PX) {
+    region.dataset.layout = 'table'
+    isTooWide = region.scrollWidth > clientWidth
+  }
+  const isCards = isTooWide && clientWidth < TABLE_FROM_PX
+  if (isCards) region.dataset.layout = 'cards'
   const overflows = isTooWide && !isCards
   region.toggleAttribute('data-overflow', overflows)
   // What scrolls must be reachable by keyboard.
