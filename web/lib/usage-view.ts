@@ -1,5 +1,5 @@
 import type { UsageFiguresView, UsageSeriesView } from '../../src/core/api/usage.ts'
-import { approximateAmount } from './format.ts'
+import { approximateAmount, formatIn } from './format.ts'
 import { isTimeZone } from './time-zone.ts'
 
 export const MEASURES = ['cost', 'tokens', 'requests', 'latency'] as const
@@ -171,7 +171,7 @@ export function formatStart(iso: string, interval: Interval, zone: string): stri
     day: { day: 'numeric', month: 'short', year: 'numeric' },
     month: { month: 'short', year: 'numeric' },
   }
-  return new Intl.DateTimeFormat('en-GB', { ...options[interval], timeZone: zone }).format(new Date(iso))
+  return formatIn(zone, iso, options[interval])
 }
 
 /** The same in short, for axes. */
@@ -181,5 +181,5 @@ export function formatShortStart(iso: string, interval: Interval, zone: string):
     day: { day: 'numeric', month: 'short' },
     month: { month: 'short', year: '2-digit' },
   }
-  return new Intl.DateTimeFormat('en-GB', { ...options[interval], timeZone: zone }).format(new Date(iso))
+  return formatIn(zone, iso, options[interval])
 }

@@ -10,7 +10,7 @@ import { DataTable } from '../components/table/data-table.tsx'
 import { Code } from '../components/text/code.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Moment, Stats } from '../components/text/values.tsx'
-import { formatCount, formatDay } from '../lib/format.ts'
+import { formatCount, formatDay, formatIn } from '../lib/format.ts'
 import { MOVEMENT_NAMES } from './billing/movements.tsx'
 
 /** Every change of the balance in one month, to print or to keep. */
@@ -98,6 +98,4 @@ function monthBeside(month: string, step: number): string {
 }
 
 const monthName = (month: string): string =>
-  new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(
-    new Date(`${month}-01T00:00:00Z`),
-  )
+  formatIn('UTC', `${month}-01T00:00:00Z`, { month: 'long', year: 'numeric' })
