@@ -1,6 +1,11 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir, rm, utimes } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { createRedis } from '../../src/platform/redis/redis.ts'
+import { makeThrowawayFolder } from '../../tools/launcher/services/throwaway-folder.ts'
 import { createTestDatabase, createTestRedis } from '../helpers/services.ts'
 
 test('gives every test a migrated database of its own', async () => {
@@ -33,4 +38,20 @@ test('keeps what a killed Redis had acknowledged', async () => {
   await client.quit()
   await redis.close()
   expect(value).toBe('yes')
+})
+
+test('removes what a killed run left behind, an hour later', async () => {
+  const ended = spawn(process.execPath, ['--version'], { stdio: 'ignore' })
+  await once(ended, 'exit')
+  const first = await makeThrowawayFolder(null)
+  const parent = dirname(first)
+  const left = ['old', 'young'].map((age) => join(parent, `switchyard-throwaway-${ended.pid}-${age}`))
+  for (const folder of left) await mkdir(folder)
+  const before = Date.now() / 1_000 - 3_700
+  for (const folder of [first, left[0]!]) await utimes(folder, before, before)
+  const second = await makeThrowawayFolder(null)
+  const there = (await readdir(parent)).map((name) => join(parent, name))
+  expect(there).not.toContain(left[0])
+  expect(there).toEqual(expect.arrayContaining([first, left[1], second]))
+  for (const folder of [first, left[1]!, second]) await rm(folder, { recursive: true })
 })

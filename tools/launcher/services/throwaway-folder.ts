@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { chown, mkdtemp, readdir, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +9,8 @@ const MEMORY = '/dev/shm'
 /** What the databases of a whole test run take at most, with their log. */
 const ROOM_BYTES = 2 * 1024 ** 3
 const NAME = 'switchyard-throwaway'
+/** No run takes as long; a younger one may be that of another container, whose processes we cannot see. */
+const LEFT_AFTER_MS = 3_600_000
 
 /**
  * Makes a folder for data that nobody needs after this run: in memory where there is room, because a file system on a
@@ -17,13 +20,21 @@ const NAME = 'switchyard-throwaway'
  */
 export async function makeThrowawayFolder(identity: ProcessIdentity | null): Promise<string> {
   const parent = (await hasRoom(MEMORY)) ? MEMORY : tmpdir()
-  for (const name of await readdir(parent)) {
-    const maker = new RegExp(`^${NAME}-(\\d+)-`).exec(name)?.[1]
-    if (maker && !isRunning(Number(maker), '')) await rm(join(parent, name), { recursive: true, force: true })
-  }
+  await removeLeft(parent)
   const folder = await mkdtemp(join(parent, `${NAME}-${process.pid}-`))
   if (identity) await chown(folder, identity.uid, identity.gid)
   return folder
+}
+
+async function removeLeft(parent: string): Promise<void> {
+  for (const name of await readdir(parent)) {
+    const maker = new RegExp(`^${NAME}-(\\d+)-`).exec(name)?.[1]
+    if (maker === undefined || isRunning(Number(maker), '')) continue
+    const folder = join(parent, name)
+    const found = statSync(folder, { throwIfNoEntry: false })
+    if (found && Date.now() - found.mtimeMs > LEFT_AFTER_MS)
+      await rm(folder, { recursive: true, force: true })
+  }
 }
 
 async function hasRoom(folder: string): Promise<boolean> {
