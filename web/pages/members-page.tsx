@@ -82,9 +82,9 @@ function Members(props: { list: MemberList; mayManage: boolean; mayBudget: boole
         numeric={['Keys', 'Spent this month']}
         columns={{
           Member: ({ email, is_you: isYou }) => (
-            <>
+            <span>
               <Breakable text={email} /> {isYou && <Badge>you</Badge>}
-            </>
+            </span>
           ),
           Role: ({ role }) => ROLES[role].name,
           Keys: ({ keys }) => keys,
