@@ -4,7 +4,7 @@ import { ask } from '../helpers/chat-client.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
 import type { WatchedPage } from './browser.ts'
 import { CONSOLE_MODELS, testConsole } from './console-stack.ts'
-import { exactAmount, heading } from './on-screen.ts'
+import { exactAmount, heading, untilLoaded } from './on-screen.ts'
 
 let operator: WatchedPage
 let page: Page
@@ -193,6 +193,8 @@ test('a platform key is stored, shown by its end only, and removed', async () =>
   await page.goto(`${stack.url}/admin/providers/alpha`)
   const key = panel('Key')
   await key.getByText('from the environment').waitFor()
+  // The history above it may be drawn between the press and the release of a click, which then hits nothing.
+  await untilLoaded(page)
   await key.getByRole('button', { name: 'Add key' }).click()
   const form = dialog(/^Add the key for/)
   await form.getByLabel('Key', { exact: true }).fill('sk-stored-by-the-operator-0042')
