@@ -22,7 +22,7 @@ const NAMES = [HEADLESS, 'chromium', 'chromium-browser', 'google-chrome', 'googl
 const VERSION = /(?:Chromium|Google Chrome) (\d+)/
 const ASK_TIMEOUT_MS = 20_000
 const PACKAGE: DebianPackage = {
-  name: 'chromium',
+  name: HEADLESS,
   description: 'Chromium for the browser tests',
   package: HEADLESS,
   always: ['chromium-common', 'fonts-liberation'],
