@@ -32,40 +32,25 @@ interface AxeViolation {
  * page is in and leaves it in the other, because a change of theme draws the whole page again.
  */
 export async function expectAccessible(page: Page): Promise<void> {
-  await expectNone(page, {})
-  await changeTheme(page)
-  await expectNone(page, { runOnly: ['color-contrast'] })
-}
-
-/** The same at both widths, one theme in each, since no colour depends on the width. */
-export async function expectAccessibleAtBothWidths(
-  page: Page,
-  atEach: () => Promise<void> = async () => undefined,
-): Promise<void> {
-  await page.setViewportSize(NARROW)
-  await atEach()
-  await expectNone(page, {})
-  await page.setViewportSize(WIDE)
-  await changeTheme(page)
-  await atEach()
-  await expectNone(page, {})
-}
-
-async function changeTheme(page: Page): Promise<void> {
-  await page.emulateMedia({ colorScheme: (await themeOf(page)) === 'dark' ? 'light' : 'dark' })
-  await page.evaluate(NEXT_FRAME)
-}
-
-const themeOf = (page: Page) =>
-  page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'")
-
-async function expectNone(page: Page, options: Record<string, unknown>): Promise<void> {
   if (!(await page.evaluate("'axe' in window"))) {
     await page.evaluate(`${AXE}\n${KEEP_GRAVE_RULES}\n${END_TRANSITIONS}`)
   }
-  const { pathname } = new URL(page.url())
-  const where = `${pathname} at ${page.viewportSize()?.width} in ${await themeOf(page)}`
-  expect(await violations(page, options), where).toEqual([])
+  const isDark = await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+  const [present, other] = isDark ? (['dark', 'light'] as const) : (['light', 'dark'] as const)
+  const found = { [present]: await violations(page, {}) }
+  await page.emulateMedia({ colorScheme: other })
+  await page.evaluate(NEXT_FRAME)
+  found[other] = await violations(page, { runOnly: ['color-contrast'] })
+  const where = `${new URL(page.url()).pathname} at ${page.viewportSize()?.width}`
+  expect(found, where).toEqual({ light: [], dark: [] })
+}
+
+/** The same at both widths. */
+export async function expectAccessibleAtBothWidths(page: Page): Promise<void> {
+  for (const viewport of [NARROW, WIDE]) {
+    await page.setViewportSize(viewport)
+    await expectAccessible(page)
+  }
 }
 
 async function violations(page: Page, options: Record<string, unknown>): Promise<string[]> {
