@@ -187,7 +187,7 @@ const PARENTS = ['/var/lib', '/var/tmp']
  * A folder outside root's home that other users may enter. Used only when root starts the services: then
  * PostgreSQL runs as another user, who may not enter root's folders, and their permissions stay as they are.
  */
-function sharedFolder(): string {
+export function sharedFolder(): string {
   const parent = PARENTS.find(isWritable)
   if (!parent) throw new Error(`none of ${PARENTS.join(', ')} can be written to; set DATABASE_URL`)
   const folder = join(parent, 'switchyard')

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isRunning } from '../bootstrap/process-lock.mjs'
 import type { ProcessIdentity } from '../processes/spawn-plan.ts'
+import { sharedFolder } from './postgres-files.ts'
 
 const MEMORY = '/dev/shm'
 /** What the databases of a whole test run take at most, with their log. */
@@ -19,7 +20,9 @@ const LEFT_AFTER_MS = 3_600_000
  * @param identity whom it belongs to; null for ourselves
  */
 export async function makeThrowawayFolder(identity: ProcessIdentity | null): Promise<string> {
-  const parent = (await hasRoom(MEMORY)) ? MEMORY : tmpdir()
+  // Another user may not enter a temporary folder of root's own.
+  const onDisk = () => (identity ? sharedFolder() : tmpdir())
+  const parent = (await hasRoom(MEMORY)) ? MEMORY : onDisk()
   await removeLeft(parent)
   const folder = await mkdtemp(join(parent, `${NAME}-${process.pid}-`))
   if (identity) await chown(folder, identity.uid, identity.gid)
