@@ -16,10 +16,11 @@ type GoogleTurn = { role: 'user' | 'model'; parts: unknown[] }
 export function toContents(turns: Conversation['turns'], model: string): GoogleTurn[] {
   return turns.flatMap(({ role, parts }, index): GoogleTurn[] => {
     if (role === 'assistant') return [{ role: 'model', parts: toModelParts(parts, model) }]
-    const calls = (turns[index - 1]?.parts ?? []).flatMap((part) => (part.type === 'tool-use' ? part.id : []))
+    const calls = turns[index - 1]?.parts ?? []
+    const order = new Map(calls.map((part, position) => [part.type === 'tool-use' && part.id, position]))
     const results = parts
       .filter((part) => part.type === 'tool-result')
-      .sort((one, other) => calls.indexOf(one.id) - calls.indexOf(other.id))
+      .sort((one, other) => order.get(one.id)! - order.get(other.id)!)
     const others = parts.filter((part) => part.type !== 'tool-result')
     return [results.map(toResponse), others.map(toPart)]
       .filter((each) => each.length > 0)

@@ -21,6 +21,9 @@ export function structuredOutput(
   return schema && { type: 'json_schema', schema }
 }
 
+const TYPES = new Set<unknown>('object array string number integer boolean null'.split(' '))
+/** Keywords whose subschemas do not depend on a type. */
+const MIXED = ['anyOf', 'oneOf', 'allOf'] as const
 /** The formats of texts that the wire's subset has. */
 const STRING_FORMATS = 'date-time time date duration email hostname uri ipv4 ipv6 uuid'.split(' ')
 /** Keywords with their value as it is. */
@@ -35,7 +38,11 @@ function closedSchema(given: Fields): Fields | null {
   const { type, $schema: _dialect, description, ...rest } = given
   if (Array.isArray(type)) {
     const { title, $defs, definitions, ...constraints } = rest
-    const branches = type.map((each) => closedSchema({ ...constraintsOf(each, constraints), type: each }))
+    // Subschemas that apply to each type would be repeated for it, and at each level again.
+    if (!type.every((each) => TYPES.has(each)) || MIXED.some((name) => name in constraints)) return null
+    const branches = [...new Set(type)].map((each) =>
+      closedSchema({ ...constraintsOf(each, constraints), type: each }),
+    )
     const named = withDefinitions({ title, description, anyOf: branches }, { $defs, definitions })
     return branches.includes(null) ? null : named
   }
@@ -97,18 +104,34 @@ function withDefinitions(schema: Fields, groups: { $defs: unknown; definitions: 
   return schema
 }
 
-/** Whether a schema contains itself, which the wire refuses: its definitions are followed by their names. */
-function isRecursive(schema: Fields): boolean {
-  const definitions = [schema.$defs, schema.definitions].filter(isObject)
-  const reaches = (value: unknown, open: readonly string[]): boolean => {
-    for (const [, path] of JSON.stringify(value).matchAll(/"\$ref":"#([^"]*)"/g)) {
+/**
+ * Whether a schema contains itself, which the wire refuses. Follows the names of its definitions and visits each once:
+ * a few that refer to each other twice have more paths than can be walked.
+ */
+function isRecursive({ $defs, definitions, ...root }: Fields): boolean {
+  const groups = [$defs, definitions].filter(isObject)
+  const definitionOf = (name: string) => groups.find((group) => Object.hasOwn(group, name))?.[name]
+  const within = new Set<string>()
+  const done = new Set<string>()
+  const stack: string[] = []
+  /** Adds the definitions that a part refers to. Returns whether one of them contains the part. */
+  const closesCycle = (part: unknown): boolean => {
+    for (const [, path] of (JSON.stringify(part) ?? '').matchAll(/"\$ref":"#([^"]*)"/g)) {
       const name = path!.split('/').at(-1)!
-      if (path === '' || open.includes(name)) return true
-      const found = definitions.map((group) => group[name]).find((group) => group !== undefined)
-      if (found !== undefined && reaches(found, [...open, name])) return true
+      if (path === '' || within.has(name)) return true
+      if (!done.has(name)) stack.push(name)
     }
     return false
   }
-  const { $defs: _defs, definitions: _definitions, ...root } = schema
-  return reaches(root, [])
+  if (closesCycle(root)) return true
+  for (let name = stack.at(-1); name !== undefined; name = stack.at(-1)) {
+    if (within.delete(name)) done.add(name)
+    if (done.has(name)) {
+      stack.pop()
+      continue
+    }
+    within.add(name)
+    if (closesCycle(definitionOf(name))) return true
+  }
+  return false
 }

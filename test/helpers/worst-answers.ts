@@ -1,6 +1,6 @@
 import { CompletionRelay } from '../../src/calls/worker/attempts/completion-relay.ts'
 import { PrefixGuard } from '../../src/calls/worker/attempts/prefix-guard.ts'
-import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
+import { type ChatMessage, parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { CompletionBuilder, type ToolCallDelta } from '../../src/core/calls/completion.ts'
 import { ChunkRenderer, renderCompletion } from '../../src/http/calls/chat-format.ts'
 import * as anthropic from '../../src/providers/anthropic-messages.ts'
@@ -11,7 +11,8 @@ import type { Transformation } from './linear-time.ts'
 import { offerAt } from './scripted-provider.ts'
 import { bytes, MB, many, messagesOf, request, upTo } from './worst-inputs.ts'
 
-const attempt = (body: ReturnType<typeof parseChatRequest>) => ({
+type Body = { content: Pick<ReturnType<typeof parseChatRequest>['content'], 'messages' | 'parameters'> }
+const attempt = (body: Body) => ({
   messages: body.content.messages,
   parameters: body.content.parameters,
   offer: offerAt('https://api.example/v1'),
@@ -20,8 +21,17 @@ const attempt = (body: ReturnType<typeof parseChatRequest>) => ({
   limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
   signal: new AbortController().signal,
 })
-const wires = (body: ReturnType<typeof parseChatRequest>) =>
-  [chat, anthropic, google].map(({ requestBody }) => requestBody(attempt(body)))
+const wires = (body: Body) => [chat, anthropic, google].map(({ requestBody }) => requestBody(attempt(body)))
+
+/** A turn of tool calls and their results in the order of their names. */
+const answered = (ids: string[]): ChatMessage[] => [
+  {
+    role: 'assistant',
+    content: '',
+    tool_calls: ids.map((id) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } })),
+  },
+  ...ids.toSorted().map((id) => ({ role: 'tool' as const, content: 'a', tool_call_id: id })),
+]
 
 const decode = (chunks: Buffer[]) => {
   const decoder = new SseDecoder(() => undefined)
@@ -62,6 +72,14 @@ export const ANSWERS: Transformation[] = [
     name: 'wires: parts in one turn',
     size: 20_000,
     input: (size) => request(many(size, () => ({ type: 'text', text: 'a' }))),
+    run: wires,
+  },
+  {
+    name: 'wires: results of tools in another order than their calls',
+    size: 8_000,
+    input: (size) => ({
+      content: { messages: answered(many(size, (i) => `c${(i * 7_919) % size}`)), parameters: {} },
+    }),
     run: wires,
   },
   { name: 'wires: a long text', size: 4 * MB, input: (size) => request(upTo(size, '\u0001"\\')), run: wires },

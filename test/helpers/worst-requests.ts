@@ -2,6 +2,7 @@ import { withoutPassages } from '../../src/core/auto/difficulty/prompt-features.
 import { readTurns, SHIPPED_MODEL } from '../../src/core/auto/difficulty/score-turns.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parseContentPart } from '../../src/core/calls/content-part.ts'
+import { readInput } from '../../src/core/calls/responses-input.ts'
 import { scanJson } from '../../src/core/json/json-text.ts'
 import { tooLargeSchema } from '../../src/core/json/schema-limits.ts'
 import { sampleTexts } from '../../src/core/kernel/text-pieces.ts'
@@ -62,6 +63,12 @@ export const REQUESTS: Transformation[] = [
     size: 50_000,
     input: (size) => ({ ...messagesOf('x'), tools: [Object.fromEntries(many(size, (i) => [`k${i}`, i]))] }),
     run: parseChatRequest,
+  },
+  {
+    name: 'response: function calls of one turn',
+    size: VALUES / 4,
+    input: (size) => many(size, (i) => ({ type: 'function_call', call_id: `${i}`, name: 'f' })),
+    run: (input: never) => readInput({ input }, { history: [], openReasoning: () => null }),
   },
   {
     name: 'request: needs',

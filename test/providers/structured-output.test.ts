@@ -6,6 +6,13 @@ const MODEL = 'claude-sonnet-5'
 const formatOf = (schema: unknown, model = MODEL) =>
   structuredOutput({ type: 'json_schema', json_schema: { name: 'x', schema } }, model)
 
+/** Definitions of which each refers to the next as often as `times`. */
+const chain = (length: number, times: number) =>
+  Object.fromEntries(
+    Array.from({ length }, (_, i) => [`d${i}`, { anyOf: Array(times).fill({ $ref: `#/$defs/d${i + 1}` }) }]),
+  )
+const tree = () => ({ $ref: '#/$defs/d0', $defs: { ...chain(1, 2), d1: { items: { $ref: '#/$defs/d0' } } } })
+
 const ORDER = {
   type: 'object',
   description: 'An order.',
@@ -47,6 +54,20 @@ test('a schema of several types is a choice of them, each with its own constrain
   })
 })
 
+test('definitions that refer to each other are visited once, however many paths lead to them', () => {
+  const definitions = { ...chain(9_000, 2), d9000: { type: 'string' } }
+  const schema = { anyOf: [{ $ref: '#/$defs/d0' }], $defs: definitions }
+  expect(formatOf(schema)).toEqual({ type: 'json_schema', schema })
+})
+
+test('a type that is named again is no further choice, at any depth', () => {
+  const nested = Array.from({ length: 40 }).reduce<object>(
+    (below) => ({ type: ['object', 'object'], properties: { a: below } }),
+    { type: 'string' },
+  )
+  expect(JSON.stringify(formatOf(nested)).length).toBeLessThan(10_000)
+})
+
 test.each([
   ['a map', { type: 'object', additionalProperties: { type: 'string' } }],
   ['an open object', { ...ORDER, additionalProperties: true }],
@@ -57,6 +78,9 @@ test.each([
   ['a schema of any value', { type: 'object', properties: { any: true } }],
   ['a tree', { ...ORDER, $defs: { line: { type: 'array', items: { $ref: '#/$defs/line' } } } }],
   ['a schema within itself', { type: 'object', properties: { next: { $ref: '#' } } }],
+  ['a tree of two definitions', tree()],
+  ['a type that is none', { type: ['string', 'text'] }],
+  ['a choice within several types', { type: ['object', 'null'], anyOf: [{ required: ['a'] }] }],
   ['no schema', undefined],
 ])('%s is not sent as structured output', (_what, schema) => {
   expect(formatOf(schema)).toBeNull()

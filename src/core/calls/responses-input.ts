@@ -52,7 +52,8 @@ export function readInput(
   const addCall = (path: string, call: object): void => {
     const last = messages.at(-1)
     if (last?.role !== 'assistant') return add(path, { role: 'assistant', content: null, tool_calls: [call] })
-    last.tool_calls = [...(last.tool_calls ?? []), call]
+    last.tool_calls ??= []
+    last.tool_calls.push(call)
     if (thought !== '') last.reasoning = thought
     thought = ''
   }

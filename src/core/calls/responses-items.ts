@@ -1,4 +1,5 @@
 import { type Fields, isObject } from '../json/json-object.ts'
+import { invalid } from '../kernel/errors.ts'
 
 /** An item of a stored response or of its input. */
 export type StoredItem = Fields & { id: string }
@@ -9,11 +10,31 @@ const CALL_OF_ITEM = /chatcmpl_[0-9A-Z]{26}$/
 const isReference = (item: unknown): item is { id: string } =>
   isObject(item) && item.type === 'item_reference' && typeof item.id === 'string'
 
-/** The calls whose items an input refers to. */
+/** The most items that an input may refer to: each of them may be many times as long as its reference. */
+const REFERENCES_MAX = 64
+
+/**
+ * The calls whose items an input refers to. Throws ApiError for more references than are followed, and for a second one
+ * to an item, which would repeat it.
+ */
 export function referencedCalls(input: string | readonly unknown[]): string[] {
   if (typeof input === 'string') return []
-  const ids = input.filter(isReference).flatMap(({ id }) => CALL_OF_ITEM.exec(id)?.[0] ?? [])
-  return [...new Set(ids)]
+  const referenced = new Set<string>()
+  const calls = new Set<string>()
+  for (const [index, item] of input.entries()) {
+    if (!isReference(item)) continue
+    const path = `input[${index}].id`
+    if (referenced.has(item.id)) throw invalid(path, 'An item is referred to once.')
+    if (referenced.size === REFERENCES_MAX)
+      throw invalid(
+        path,
+        `\`input\` may refer to at most ${REFERENCES_MAX} stored items. Send the others themselves.`,
+      )
+    referenced.add(item.id)
+    const [call] = CALL_OF_ITEM.exec(item.id) ?? []
+    if (call !== undefined) calls.add(call)
+  }
+  return [...calls]
 }
 
 /** An input with the items that it refers to; references to other items stay. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createValidator } from '../../../src/core/api/schema-validator.ts'
+import { referencedCalls } from '../../../src/core/calls/responses-items.ts'
 import { normalizeResponsesRequest, ResponsesBody } from '../../../src/core/calls/responses-request.ts'
 
 const NOTHING_KNOWN = { history: [], openReasoning: () => null }
@@ -214,4 +215,18 @@ test('encrypted reasoning is opened; what cannot be opened is left out unless it
   const turns = call.content.messages.filter(({ role }) => role === 'assistant')
   expect(turns.map(({ reasoning: thought }) => thought)).toEqual(['Thought', undefined, 'In short'])
   expect(ignored).toEqual(['input[3].encrypted_content'])
+})
+
+const reference = (id: string) => ({ type: 'item_reference', id })
+
+test('an input refers to an item once, and to 64 items at most', () => {
+  const call = `chatcmpl_${'0'.repeat(26)}`
+  const items = Array.from({ length: 65 }, (_, index) => reference(`in_${index}_${call}`))
+  expect(referencedCalls(items.slice(1))).toEqual([call])
+  const refusal = (input: unknown[]) => () => referencedCalls(input)
+  expect(refusal(items)).toThrow(expect.objectContaining({ details: { param: 'input[64].id' } }))
+  expect(refusal(items)).toThrow(/at most 64 stored items/)
+  expect(refusal([items[0], 'x', items[0]])).toThrow(
+    expect.objectContaining({ details: { param: 'input[2].id' } }),
+  )
 })
