@@ -69,7 +69,10 @@ test('an account has a bounded number of presets and keeps their latest versions
   expect(await presets.read(other, { name: 'x', version: null })).toBeNull()
 })
 
-function cached(read: (reference: PresetReference) => Promise<PresetVersion | null>) {
+function cached(
+  read: (reference: PresetReference) => Promise<PresetVersion | null>,
+  bounds: { maxReads: number; maxBytes?: number } = { maxReads: 2 },
+) {
   const reads: PresetReference[] = []
   const now = { ms: 0 }
   const cache = createPresetCache({
@@ -80,7 +83,7 @@ function cached(read: (reference: PresetReference) => Promise<PresetVersion | nu
         return found && { ...found, createdAt: new Date(0) }
       },
     },
-    ...{ logger: pino({ level: 'silent' }), clock: () => now.ms, refreshMs: 1_000, maxReads: 2 },
+    ...{ logger: pino({ level: 'silent' }), clock: () => now.ms, refreshMs: 1_000, ...bounds },
   })
   return { cache, reads, now }
 }
@@ -134,5 +137,32 @@ test('a preset stays in use while it cannot be read again, and reads are bounded
   await expect(cache.lookup('b', latest)).rejects.toMatchObject({ code: 'overloaded' })
   const waiting = cached(() => new Promise(() => undefined)).cache
   for (const account of ['a', 'b']) void waiting.lookup(account, latest)
-  expect(() => waiting.lookup('c', latest)).toThrow(/cannot be read right now/)
+  await expect(waiting.lookup('c', latest)).rejects.toThrow(/cannot be read right now/)
+})
+
+test('an account that names many presets takes neither reads nor memory from others', async () => {
+  const settings = { system: 'x'.repeat(30_000) }
+  const flood = Promise.withResolvers<null>()
+  let isFlooded = false
+  const { cache, now } = cached(
+    async ({ name }) => (isFlooded ? flood.promise : name === 'none' ? null : { ...one, name, settings }),
+    { maxReads: 16, maxBytes: 16 * 100_000 },
+  )
+  await cache.lookup('a', latest)
+  for (let at = 0; at < 100; at++) await cache.lookup('b', { name: `n${at}`, version: null })
+  expect(cache.lookup('a', latest)).toMatchObject(one)
+  expect(cache.lookup('b', { name: 'n99', version: null })).toMatchObject({ name: 'n99' })
+  expect(cache.lookup('b', { name: 'n0', version: null })).toBeInstanceOf(Promise)
+
+  isFlooded = true
+  now.ms = 1_500
+  const flooding = Array.from({ length: 32 }, (_, at) => cache.lookup('b', { name: `m${at}`, version: null }))
+  const refused = Promise.allSettled(flooding)
+  // Its entry is due, and is in use whether or not there is a read for it.
+  expect(cache.lookup('a', latest)).toMatchObject({ name: 'x' })
+  expect(cache.lookup('b', { name: 'n99', version: null })).toMatchObject({ name: 'n99' })
+  const other = cache.lookup('c', latest)
+  flood.resolve(null)
+  expect(await other).toBeNull()
+  expect((await refused).filter(({ status }) => status === 'rejected').length).toBeGreaterThan(16)
 })
