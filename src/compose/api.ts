@@ -68,7 +68,7 @@ function openApiClients({ redis, connections }: Clients) {
   return {
     redis,
     queueRedis: connections.redis('switchyard-api-queues', 'fail-fast'),
-    replySubscriber: waiting('replies'),
+    replySubscriber: connections.redis('switchyard-api-replies', 'subscribe'),
     keySubscriber: waiting('keys'),
     healthSubscriber: waiting('health'),
     postgres: connections.postgres('switchyard-api', { connectTimeoutMs, statementTimeoutMs: 5_000 }),
@@ -237,5 +237,6 @@ export async function composeApi(
     consoleSlots: reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account'),
   }
   const askPostgres = () => postgres.$queryRaw`SELECT 1`
-  return { services, paths, readiness: createReadiness({ apiId, redis, askPostgres }) }
+  const untilReceiving = (shard: number) => paths[shard]!.hub.untilReceiving()
+  return { services, paths, readiness: createReadiness({ apiId, redis, untilReceiving, askPostgres }) }
 }

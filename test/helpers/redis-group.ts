@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Redis as Client } from 'ioredis'
 import { freePort } from '../../tools/launcher/ports.ts'
 import { startProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
@@ -18,6 +19,9 @@ export interface RedisMember {
   kill(): Promise<void>
   /** Starts it again, over its data. */
   restart(): Promise<void>
+  /** Stops it without a word: its connections stay open. */
+  pause(): void
+  resume(): void
 }
 
 const STARTS_WITHIN_MS = 30_000
@@ -107,6 +111,8 @@ async function startServers({ settings, args = [], signIn, isTls = false, enviro
         async restart() {
           server = await start()
         },
+        pause: () => void process.kill(server.pid, 'SIGSTOP'),
+        resume: () => void process.kill(server.pid, 'SIGCONT'),
       }
     }),
   )
@@ -162,6 +168,17 @@ export async function startSentinelGroup() {
       await replica.client.config('SET', 'masterauth', 'wrong')
       await primary.client.call('CLIENT', 'KILL', 'TYPE', 'replica')
     },
+    /** Undoes that. */
+    async resumeReplication() {
+      await replica.client.config('SET', 'masterauth', OPS.password)
+    },
+    /** Until the former primary, started again, is a replica that Sentinels know. */
+    untilReplicated: () =>
+      eventually(async () => {
+        const state = await primary.client.info('replication')
+        if (!state.includes('role:slave') || !state.includes('master_link_status:up'))
+          throw new Error('not yet')
+      }),
     async close() {
       await sentinels.close()
       await data.close()
@@ -255,8 +272,11 @@ export async function startCluster() {
   return {
     url: `redis+cluster://${members.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     members,
-    /** Moves the slot of a key with its data from the node at a port to another primary, as `redis-cli --cluster` does. */
-    async moveSlot(key: string, fromPort: number) {
+    /**
+     * Moves the slot of a key with its data from the node at a port to another primary, as `redis-cli --cluster` does.
+     * @param lastsMs how long calls find a part of the keys at each node, at least
+     */
+    async moveSlot(key: string, fromPort: number, lastsMs = 0) {
       const nodes = await primariesOf(members)
       const from = nodes.find(({ port }) => port === fromPort)!
       const to = nodes.find(({ port }) => port !== fromPort)!
@@ -264,10 +284,12 @@ export async function startCluster() {
       // Refused while a node has not learned of a fail-over.
       await eventually(() => to.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id))
       await eventually(() => from.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id))
+      const untilMs = Date.now() + lastsMs
       for (;;) {
         const keys = (await from.client.cluster('GETKEYSINSLOT', slot, 20)) as string[]
         if (keys.length === 0) break
         await from.client.call('MIGRATE', '127.0.0.1', to.port, '', 0, 5_000, 'KEYS', ...keys)
+        await delay(Math.max(0, untilMs - Date.now()))
       }
       for (const { client } of [to, from]) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id)
     },

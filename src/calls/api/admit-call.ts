@@ -64,7 +64,7 @@ export interface AdmissionDependencies {
   noteLimitReached: NoteLimitReached
   /** Seals a body (see writeBody) for its job; null where it is too long for one. */
   sealBody: (callId: CallId, body: string) => string | null
-  hub: Pick<CallHub, 'expect' | 'forget'>
+  hub: Pick<CallHub, 'expect' | 'forget' | 'untilReceiving'>
   /** Absent: no worker shares the process. */
   takeSlot?: TakeSlot | undefined
   /**
@@ -237,6 +237,8 @@ export async function admitCall(
     }
   }
 
+  // A worker of this process sends frames without Redis.
+  if (!slot) await deps.hub.untilReceiving()
   if (job) deps.hub.expect(callId)
   let answer: AdmissionReply | null = null
   try {

@@ -15,6 +15,7 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { controlChannel, replyChannel } from '../../platform/redis/redis-keys.ts'
 import { publishTo, subscribeTo, unsubscribeFrom } from '../../platform/redis/relay-channel.ts'
+import { ChannelCheck } from './channel-check.ts'
 import { EndAcknowledgements } from './end-acknowledgements.ts'
 import { type CallSink, PendingCall, type PendingCallOptions } from './pending-call.ts'
 import { ResendQueue } from './resend-queue.ts'
@@ -65,6 +66,7 @@ export class CallHub {
   private readonly resends = new ResendQueue()
   private readonly acknowledgements: EndAcknowledgements
   private readonly heartbeats: WorkerHeartbeats
+  private readonly check: ChannelCheck
   private timer: NodeJS.Timeout | undefined
   private reconnectedAtMs = Number.NEGATIVE_INFINITY
 
@@ -76,9 +78,12 @@ export class CallHub {
       channel: this.channel,
       logger: options.logger,
     })
+    const echo = (number: number) =>
+      publishTo(options.publisher, this.channel, encodeFrames(options.apiId, [], number))
+    // Its numbers are negative, those of heartbeats are not. One that is not sent does not arrive.
+    this.check = new ChannelCheck({ sendProbe: (number) => void echo(-1 - number).catch(() => undefined) })
     this.heartbeats = new WorkerHeartbeats({
-      sendEcho: (number) =>
-        this.sent(publishTo(options.publisher, this.channel, encodeFrames(options.apiId, [], number))),
+      sendEcho: (number) => this.sent(echo(number)),
       onSuspect: (worker) => this.probeWorker(worker),
       onLost: (worker) => this.lose(worker),
     })
@@ -86,14 +91,24 @@ export class CallHub {
 
   /** Subscribes the channel; resolves when Redis has confirmed. */
   async start(): Promise<void> {
-    const { subscriber } = this.options
+    const { subscriber, publisher } = this.options
     await subscribeTo(subscriber, this.channel, (message) => this.read(message))
+    subscriber.on('close', () => this.check.interrupted())
+    publisher.on('ready', () => this.check.interrupted())
     // Messages during the disconnection are lost: probes every call and repeats its messages.
     subscriber.on('ready', () => {
       this.reconnectedAtMs = this.options.clock()
       this.heartbeats.reconnected()
       for (const call of this.calls.values()) call.reconnected()
     })
+  }
+
+  /**
+   * Resolves once frames that are published where calls are admitted reach this instance: at once, but after a reconnect.
+   * Rejects with a RedisAwayError if they do not for two seconds.
+   */
+  untilReceiving(): Promise<void> {
+    return this.check.untilReceiving()
   }
 
   /** Calls in flight or lingering. */
@@ -199,14 +214,16 @@ export class CallHub {
     const isCancelling = () => [...this.calls.values()].some((call) => call.isCancelling)
     while (clock() < untilMs && isCancelling()) await new Promise((resolve) => setTimeout(resolve, TICK_MS))
     this.stopTicking()
+    this.check.stop()
     await this.acknowledgements.close()
     await unsubscribeFrom(this.options.subscriber, this.channel)
   }
 
   private read(message: string): void {
     const { from, number, frames } = decodeFrames(message)
-    if (from === this.options.apiId) this.heartbeats.echoed(number, this.options.clock())
-    else this.receive(from, frames)
+    if (from !== this.options.apiId) this.receive(from, frames)
+    else if (number < 0) this.check.arrived(-1 - number)
+    else this.heartbeats.echoed(number, this.options.clock())
   }
 
   /** Receives frames of calls from a worker, in sending order. */

@@ -1,6 +1,6 @@
 import { withTimeout } from '../process/with-timeout.ts'
 import { isRefusedWrite, type Redis, serversOf } from '../redis/redis.ts'
-import { readinessKey } from '../redis/redis-keys.ts'
+import { readinessKey, shardNumbers } from '../redis/redis-keys.ts'
 
 /** What is away while calls are taken: `redis-shards` is a server of some shards. */
 type Away = 'postgresql' | 'redis-shards'
@@ -25,15 +25,21 @@ const MARK_LIFETIME_MS = 60_000
 export function createReadiness(options: {
   apiId: string
   redis: Redis
+  /** Rejects while no frame of the calls of a shard would reach the instance. */
+  untilReceiving: (shard: number) => Promise<void>
   askPostgres: () => Promise<unknown>
   /** Deadline after which a service counts as away. */
   withinMs?: number
 }): () => Promise<Readiness> {
-  const { apiId, redis, askPostgres, withinMs = WITHIN_MS } = options
-  // A write, since a read-only Redis cannot admit calls.
-  const redisProbes = serversOf(redis).map(({ shard, client }) =>
-    createProbe(withinMs, () => client.set(readinessKey(apiId, shard), '1', 'PX', MARK_LIFETIME_MS)),
-  )
+  const { apiId, redis, untilReceiving, askPostgres, withinMs = WITHIN_MS } = options
+  const redisProbes = serversOf(redis).map(({ shard, client }) => {
+    const shards = shardNumbers(redis).filter((each) => redis.shard(each) === client)
+    return createProbe(withinMs, async () => {
+      // A write, since a read-only Redis cannot admit calls.
+      await client.set(readinessKey(apiId, shard), '1', 'PX', MARK_LIFETIME_MS)
+      await Promise.all(shards.map(untilReceiving))
+    })
+  })
   const postgresProbe = createProbe(withinMs, askPostgres)
   return async () => {
     const asked = Promise.all(redisProbes.map((probe) => probe()))

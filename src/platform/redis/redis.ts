@@ -29,10 +29,11 @@ export interface RedisClientOptions {
   name: string
   /**
    * `fail-fast` for request paths: a command fails within about two seconds when Redis hangs, within one when it is
-   * away, and at once while it stays away. `wait` for workers and subscribers: commands wait until it is back. A silent
-   * connection is reconnected, and its commands are sent again.
+   * away, and at once while it stays away. `wait` for workers: commands wait until it is back. A silent
+   * connection is reconnected, and its commands are sent again. `subscribe` for the messages of calls: waits, and notices
+   * silence within three seconds, so that it follows a new primary as soon as the commands of calls do.
    */
-  mode: 'fail-fast' | 'wait'
+  mode: 'fail-fast' | 'wait' | 'subscribe'
   /** For clients of BullMQ workers: maximum time of a blocking read over a duplicate of this client. */
   blockingMs?: number
   /** The number of shards of the installation. Absent: one. */
@@ -48,6 +49,7 @@ const DEADLINES: Record<RedisClientOptions['mode'], RedisDeadlines> = {
   'fail-fast': { silenceMs: 2_000, awayMs: 600, idlePingMs: null },
   // Longer than for `fail-fast`: a resent command may run twice, which costs more than waiting.
   wait: { silenceMs: 10_000, awayMs: null, idlePingMs: 5_000 },
+  subscribe: { silenceMs: 2_000, awayMs: null, idlePingMs: 1_000 },
 }
 
 /** The maximum that BullMQ uses. */
@@ -176,16 +178,16 @@ const FAILOVER_PAUSE_MS = 5_000
 
 /**
  * Reconnects on such a reply, and sends the command again over the new connection; for `patienceMs`, after which the
- * command fails.
+ * command fails. It reconnects after that too: a slot may move for minutes.
  */
-function followPrimary(patienceMs: number): (error: Error) => 2 | false {
+function followPrimary(patienceMs: number): (error: Error) => 1 | 2 | false {
   let [firstAt, lastAt] = [0, 0]
   return ({ message }) => {
     if (!MISPLACED.test(message)) return false
     const now = Date.now()
     if (now - lastAt > FAILOVER_PAUSE_MS) firstAt = now
     lastAt = now
-    return now - firstAt > patienceMs ? false : 2
+    return now - firstAt > patienceMs ? 1 : 2
   }
 }
 

@@ -51,7 +51,7 @@ beforeEach(async () => {
   hub = new CallHub({
     apiId: 'api-1',
     subscriber: subscriber as unknown as Redis,
-    publisher: { publish, hdel } as unknown as Redis,
+    publisher: Object.assign(new EventEmitter(), { publish, hdel }) as unknown as Redis,
     logger: pino({ level: 'silent' }),
     clock: Date.now,
     places: { add: () => undefined },

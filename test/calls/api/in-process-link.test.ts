@@ -47,7 +47,7 @@ async function admit(answers: Array<AdmissionReply | Error>, idempotencyRecord: 
     undoAdmission: async () => undefined,
     noteLimitReached: () => undefined,
     sealBody: (_, body) => `sealed ${body}`,
-    hub: { expect: () => undefined, forget: () => undefined },
+    hub: { expect: () => undefined, forget: () => undefined, untilReceiving: async () => undefined },
     takeSlot: () => {
       seen.taken++
       return {

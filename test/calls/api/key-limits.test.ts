@@ -69,7 +69,7 @@ beforeAll(async () => {
     }),
     releaseHold: holds.release,
     sealBody: () => null,
-    hub: { expect: () => undefined, forget: () => undefined },
+    hub: { expect: () => undefined, forget: () => undefined, untilReceiving: async () => undefined },
     undoAdmission: async () => undefined,
     noteLimitReached: () => undefined,
     cleanup: createCleanupTasks(pino({ level: 'silent' })),

@@ -11,10 +11,11 @@ const fails = (message: string) => async () => {
 const readiness = (
   sets: (() => Promise<'OK'>) | Array<() => Promise<'OK'>>,
   askPostgres: () => Promise<unknown>,
+  untilReceiving: (shard: number) => Promise<void> = async () => undefined,
 ) => {
   const servers = [sets].flat().map((set) => ({ set }))
   const redis = { shards: servers.length, shard: (shard: number) => servers[shard] }
-  return createReadiness({ apiId: 'api_1', redis: redis as never, askPostgres, withinMs: 20 })
+  return createReadiness({ apiId: 'api_1', redis: redis as never, untilReceiving, askPostgres, withinMs: 20 })
 }
 
 test('an instance is ready while both services answer', async () => {
@@ -49,6 +50,16 @@ test('an instance is degraded while the Redis server of some shards is away, and
     away: ['redis-shards'],
   })
   expect(await readiness([isAway, isAway], answers)()).toEqual({ status: 'not-ready', reason: 'redis-away' })
+})
+
+test('an instance whose Redis answers, but delivers it no frames of calls, is not ready', async () => {
+  const unheard = fails('redis does not deliver messages')
+  expect(await readiness(answers, answers, unheard)()).toEqual({ status: 'not-ready', reason: 'redis-away' })
+  const ofSecondShard = async (shard: number) => void (shard === 1 && (await unheard()))
+  expect(await readiness([answers, answers], answers, ofSecondShard)()).toEqual({
+    status: 'degraded',
+    away: ['redis-shards'],
+  })
 })
 
 test('a service that hangs is asked once, however often the instance is', async () => {

@@ -62,3 +62,22 @@ test('a client of a cluster follows its slot to a promoted replica, and to anoth
   expect(await owner()).not.toBe(second)
   close()
 })
+
+test('a client finds a slot that moved for longer than its commands wait, however often it asks meanwhile', async () => {
+  const redis = createRedis({ url: cluster.url, name: 'test', mode: 'fail-fast' })
+  await redis.set('{sy:0}:moved', 'kept')
+  const owner = Number(/tcp_port:(\d+)/.exec(await redis.info('server'))![1])
+  let isMoving = true
+  let failures = 0
+  const moving = cluster.moveSlot('{sy:0}:moved', owner, 1_500).finally(() => {
+    isMoving = false
+  })
+  while (isMoving) {
+    await redis.get('{sy:0}:moved').catch(() => failures++)
+    await new Promise(setImmediate)
+  }
+  await moving
+  expect(failures).toBeGreaterThan(0)
+  await expect.poll(() => redis.get('{sy:0}:moved').catch(() => null)).toBe('kept')
+  redis.disconnect()
+})
