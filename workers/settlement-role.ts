@@ -36,6 +36,8 @@ const WAIT_SECONDS = 5
  */
 const SETTLERS = 4
 const STANDBY_MS = 5_000
+/** One that could not settle stands by for longer than any other. */
+const STANDS_BACK_MS = 2 * STANDBY_MS
 const SETTLER_LOCK_MS = 10_000
 
 /** Exceeds the lock time of our transactions, and is well within the statement timeout. */
@@ -81,9 +83,10 @@ export async function startSettlementRole(
       elected: (settle) =>
         runOnFewProcesses({
           ...{ redis, shard, name: 'settlement', processes: Math.ceil(SETTLERS / redis.shards) },
-          ...{ everyMs: STANDBY_MS, lockMs: SETTLER_LOCK_MS },
+          ...{ everyMs: STANDBY_MS, lockMs: SETTLER_LOCK_MS, standsBackMs: STANDS_BACK_MS },
           run: settle,
-          onFailure: (error) => logger.warn({ err: error, shard }, 'election of settlement workers failed'),
+          onFailure: (error) =>
+            logger.warn({ err: error, shard }, 'settlement left to other processes, retrying'),
         }),
     }),
   )

@@ -3,7 +3,7 @@ import type { HoldStore } from '../src/billing/holds/hold-store.ts'
 import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
 import type { SettlementStore } from '../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../src/core/calls/call-job.ts'
-import type { Logger } from '../src/platform/observability/logger.ts'
+import { causeOf, type Logger } from '../src/platform/observability/logger.ts'
 import type { ProcessReport } from '../src/platform/observability/process-report.ts'
 import { inSpan, queueAttributes, tracesAreOn } from '../src/platform/observability/tracing.ts'
 import { slownessOf } from '../src/platform/postgres/postgres.ts'
@@ -23,7 +23,10 @@ export interface SettlementWorkerOptions {
   jobLockMs: number
   /** Names the shard in the alarm that its settlements wait. Absent: there is one. */
   about?: { subject?: string }
-  /** Runs the worker while it is one of the few that settle; the signal aborts when it no longer is. Absent: always. */
+  /**
+   * Runs the worker while it is one of the few that settle; the signal aborts when it no longer is. A run that rejects
+   * could not settle, and others should. Absent: always.
+   */
   elected?: (settle: (over: AbortSignal) => Promise<void>) => { stop(): Promise<void> }
 }
 
@@ -31,6 +34,8 @@ type Batch = Array<ClaimedJob<SettlementJob>>
 
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5_000
+/** An elected worker that fails for this long gives its jobs and its place to others, who may reach what it does not. */
+const GIVE_UP_AFTER_MS = 5_000
 /** Minimum interval between batches that are not full, so that each is worth its transaction. */
 const PACE_MS = 250
 /** Maximum jobs claimed by one script. */
@@ -47,11 +52,12 @@ export type SettlementWorker = ReturnType<typeof startSettlementWorker>
 /**
  * Settles finished calls in batches. For each batch: one PostgreSQL transaction, then the balance cache of each
  * account, then the completion of the jobs. Every step is idempotent, so a crash between any two, or the same job at
- * two workers, changes nothing. A batch that cannot be settled (PostgreSQL or Redis away) is retried indefinitely: a
- * job never ends in `failed`, because a failed job is a lost charge.
+ * two workers, changes nothing. A batch that cannot be settled (PostgreSQL or Redis away) is retried indefinitely, by an
+ * elected worker for some seconds, and then by others: a job never ends in `failed`, because a failed job is a lost charge.
  */
 export function startSettlementWorker(options: SettlementWorkerOptions) {
   const { jobs, logger, settlementBatchMax: batchMax, about, elected = always } = options
+  const isElected = options.elected !== undefined
   const stopping = new AbortController()
   const pause = (ms: number) => delay(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
 
@@ -103,13 +109,14 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
     }
   }
 
-  /** True once settled; false if stopped while it cannot be. */
-  const settleUntilDone = async (batch: Batch): Promise<boolean> => {
+  /** True once settled; false if stopped, or no longer elected, while it cannot be. Rejects if others should try. */
+  const settleUntilDone = async (batch: Batch, isOver: () => boolean): Promise<boolean> => {
     const left = new Set(recordsOf(batch))
+    const giveUpAt = isElected ? performance.now() + GIVE_UP_AFTER_MS : Number.POSITIVE_INFINITY
     for (let waitMs = RETRY_MIN_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
         await settleLeft(left)
-        if (left.size > 0) throw new Error(`the accounts of ${left.size} calls are locked`)
+        if (left.size > 0) throw new AccountsLocked(left.size)
         if (waitMs > RETRY_MIN_MS)
           logger.info({ alarmsOver: ['settlement-waits'], ...about }, 'settlement resumed')
         return true
@@ -119,7 +126,10 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
             { alarm: 'settlement-waits', ...about, err: error, jobs: batch.length },
             'settlement blocked, retrying',
           )
-        if (stopping.signal.aborted) return false
+        if (isOver()) return false
+        // What PostgreSQL itself delays is the same for all.
+        const isOwnFailure = slownessOf(error) === null && !(error instanceof AccountsLocked)
+        if (isOwnFailure && performance.now() > giveUpAt) throw error
         await pause(waitMs)
       }
     }
@@ -136,24 +146,27 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
     return batch
   }
 
-  const settleClaimed = async (batch: Batch): Promise<void> => {
+  const settleClaimed = async (batch: Batch, isOver: () => boolean): Promise<void> => {
     const ids = batch.map(({ id }) => id)
     const renewal = setInterval(() => {
       jobs.extendLocks(ids).catch((error: unknown) => {
         logger.warn({ err: error, jobs: ids.length }, 'job locks not renewed')
       })
     }, options.jobLockMs / 3)
+    let isSettled = false
     try {
-      if (await settleUntilDone(batch)) {
-        // Another worker has these jobs by now; settling them twice is idempotent.
-        const kept = await jobs.complete(ids)
-        if (kept.length > 0) logger.warn({ jobs: kept.length }, 'settled jobs not completed')
-      } else {
-        await Promise.all(ids.map((id) => jobs.handBack(id)))
-      }
+      isSettled = await settleUntilDone(batch, isOver)
+    } catch (error) {
+      throw new CannotSettle(error)
     } finally {
       clearInterval(renewal)
+      // Those that cannot be handed back are claimed again when their locks end.
+      if (!isSettled) await Promise.allSettled(ids.map((id) => jobs.handBack(id)))
     }
+    if (!isSettled) return
+    // Another worker has these jobs by now; settling them twice is idempotent.
+    const kept = await jobs.complete(ids)
+    if (kept.length > 0) logger.warn({ jobs: kept.length }, 'settled jobs not completed')
   }
 
   const run = async (over: AbortSignal): Promise<void> => {
@@ -173,9 +186,10 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
         isDrained = recordsOf(batch).length < batchMax
         if (batch.length === 0) continue
         pace = pause(PACE_MS)
-        await settleClaimed(batch)
+        await settleClaimed(batch, isOver)
       } catch (error) {
         if (stopping.signal.aborted) return
+        if (error instanceof CannotSettle) throw error
         // Claimed jobs are claimed again when their locks end.
         logger.warn({ err: error }, 'settlement queue unreachable')
         await pause(RETRY_MIN_MS)
@@ -193,6 +207,20 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
       await running.stop()
       await jobs.close()
     },
+  }
+}
+
+/** PostgreSQL is reached, and other sessions have locked these accounts. */
+class AccountsLocked extends Error {
+  constructor(calls: number) {
+    super(`the accounts of ${calls} calls are locked`)
+  }
+}
+
+/** This worker could not settle what it had claimed, and gave it back. */
+class CannotSettle extends Error {
+  constructor(cause: unknown) {
+    super(`cannot settle: ${causeOf(cause)}`, { cause })
   }
 }
 

@@ -17,7 +17,7 @@ import {
   type SettlementJob,
   type SettlementQueue,
 } from '../../src/platform/queues/queues.ts'
-import { runOnFewProcesses } from '../../src/platform/redis/fleet-job.ts'
+import { isRunning, runOnFewProcesses } from '../../src/platform/redis/fleet-job.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import {
   type SettlementWorker,
@@ -276,10 +276,12 @@ describe('the settlement worker', () => {
     const LOST_AFTER_MS = 600
 
     /** Workers that stand for election, and how many transactions each made. */
-    const fleet = (size: number) => {
+    const fleet = (size: number, processes = SETTLERS, cutOff?: number) => {
       const batches = Array.from({ length: size }, () => 0)
       const started = batches.map((_, index) => {
-        const settle: SettlementStore['settle'] = (records) => {
+        const settle: SettlementStore['settle'] = async (records) => {
+          if (index === cutOff)
+            throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
           batches[index]! += 1
           return store.settle(records)
         }
@@ -287,7 +289,7 @@ describe('the settlement worker', () => {
           store: { settle },
           elected: (run) =>
             runOnFewProcesses({
-              ...{ redis, name: 'test-settlers', processes: SETTLERS },
+              ...{ redis, name: 'test-settlers', processes, standsBackMs: 20 * STANDBY_MS },
               ...{ everyMs: STANDBY_MS, lockMs: LOST_AFTER_MS, run, onFailure: () => undefined },
             }),
         })
@@ -313,6 +315,20 @@ describe('the settlement worker', () => {
       // Each makes four in a second, and one more at the start and at the end.
       expect(batches.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(SETTLERS * (4 * seconds + 2))
       await sound(account, 5_000n)
+    })
+
+    test('one that cannot reach PostgreSQL gives its jobs and its place to those that can', async () => {
+      const { account, calls } = await heldCalls(20)
+      const [first] = fleet(1, 1, 0).started
+      await eventually(async () => expect(await isRunning(redis, 'test-settlers')).toBe(true))
+      for (const call of calls) await enqueueSettlement(queue, call)
+      // Claimed by the one that cannot settle them, and renews its locks.
+      await eventually(async () => expect(await queue.getActiveCount()).toBe(20))
+      const { settlers } = fleet(3, 1)
+      await allSettled()
+      await sound(account, 1_000n)
+      expect(settlers()).toHaveLength(1)
+      await first!.stop()
     })
 
     test('another takes the place of one that stops, and every call is settled once', async () => {

@@ -29,6 +29,11 @@ interface FleetJob extends Job {
   processes: number
   /** How long its lock survives a process that dies. Absent: a minute. */
   lockMs?: number
+  /**
+   * How long a process whose run rejected leaves the locks to others, which may be able to do the work. For runs that last:
+   * longer than `everyMs`, so that all others have looked by then. Absent: not at all.
+   */
+  standsBackMs?: number
 }
 
 const LOCK_MS = 60_000
@@ -52,9 +57,22 @@ type OnFailure = (error: unknown) => void
 export const runOnOneProcess = (job: Omit<FleetJob, 'processes'>) =>
   runOnFewProcesses({ ...job, processes: 1 })
 
-/** Runs a job repeatedly, in a few processes of the fleet at a time. */
-export const runOnFewProcesses = (job: FleetJob) =>
-  runRepeatedly(job, job.onFailure, (work) => withLock(job, work))
+/**
+ * Runs a job repeatedly, in a few processes of the fleet at a time. An elected process must be able to do the work: a run that
+ * cannot rejects, which releases its lock, instead of trying on under it.
+ */
+export function runOnFewProcesses(job: FleetJob) {
+  let standsBackUntil = 0
+  return runRepeatedly(job, job.onFailure, async (work) => {
+    if (performance.now() < standsBackUntil) return
+    try {
+      await withLock(job, work)
+    } catch (error) {
+      standsBackUntil = performance.now() + (job.standsBackMs ?? 0)
+      throw error
+    }
+  })
+}
 
 /** Runs a job repeatedly in this process, whatever others do. */
 export const runOnEveryProcess = (job: Job & { onFailure: OnFailure }) =>

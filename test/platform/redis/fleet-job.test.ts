@@ -84,6 +84,28 @@ test('a lock that Redis lost is taken again by the process that runs the job, if
   await job.stop()
 })
 
+test('a process whose run fails leaves the job to others that can do it', async () => {
+  const runs = { cutOff: 0, healthy: 0 }
+  const start = (process: keyof typeof runs, run: (over: AbortSignal) => Promise<unknown>) =>
+    runOnFewProcesses({
+      ...{ redis, name: 'given-up', processes: 1, everyMs: 10, standsBackMs: 60_000 },
+      run(over) {
+        runs[process] += 1
+        return run(over)
+      },
+      onFailure: () => undefined,
+    })
+  const cutOff = start('cutOff', () => Promise.reject(new Error('cannot reach PostgreSQL')))
+  await eventually(() => expect(runs.cutOff).toBe(1))
+  const healthy = start(
+    'healthy',
+    (over) => new Promise((resolve) => over.addEventListener('abort', resolve)),
+  )
+  await eventually(() => expect(runs.healthy).toBe(1))
+  await Promise.all([cutOff.stop(), healthy.stop()])
+  expect(runs).toEqual({ cutOff: 1, healthy: 1 })
+})
+
 test('a job that is not due takes no lock; one that another process made not due does not run', async () => {
   let [asked, runs] = [0, 0]
   const job = runOnOneProcess({
