@@ -327,16 +327,16 @@ const Settings = Type.Object({
   storedFilesS3Endpoint: textOrNull('address of an S3-compatible service'),
   refusedRequestsPerMinute: integer(
     6_000,
-    'requests of one account that are rejected with 400, 402, 403, 404, 405, 413, 415 or 422, or whose body stalls, at one API instance; above that its requests are 429 for the rest of the minute',
+    'requests of one account at one API instance that are rejected with 400, 402, 403, 404, 405, 413, 415 or 422, or with 500 or 503 before they become a call, or whose body stalls; also counts of tokens and reads of stored responses; above that its requests are 429 for the rest of the minute',
   ),
-  refusedBytesPerMinute: integer(256 * MEGABYTE, 'the same in bytes of their bodies'),
+  refusedBytesPerMinute: integer(256 * MEGABYTE, 'the same in bytes of their bodies and of what they read'),
   promptLogBytesPerAccount: integer(
     512 * MEGABYTE,
     '[prompt logs](api-keys.md#prompt-logging) stored per account, encrypted; further ones are not stored until some expire. The same, counted separately, for [stored responses](api.md#stored-responses), of which the oldest are evicted',
   ),
   promptLogBytesInAll: integer(
     16_384 * MEGABYTE,
-    'the same over all accounts; an account may have as much as is left for the others: one alone half of it',
+    'the same over all accounts; with prompt logs an account may have as much as is left for the others: one alone half of it; of stored responses the account that stores most gives way',
   ),
   pendingCallsMax: integer(
     5_000,

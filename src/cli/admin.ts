@@ -119,6 +119,7 @@ export async function admin(args: string[], environment: NodeJS.ProcessEnv): Pro
       ...{ postgres, redis, announce, clock: Date.now },
       reportsPostgres: postgres,
       reportsReplica: postgres,
+      responsesPostgres: postgres,
       announceAccount: (accountId: string) => announce({ accountId }),
       // Failures are the command's result, and standard output must contain only its JSON.
       logger: pino({ level: 'silent' }),

@@ -74,6 +74,12 @@ function openApiClients({ redis, connections }: Clients) {
     postgres: connections.postgres('switchyard-api', { connectTimeoutMs, statementTimeoutMs: 5_000 }),
     /** A separate pool, so that a report over a year of usage does not delay lookups of keys and balances. */
     reportsPostgres: connections.postgres('switchyard-api-reports', { poolSize: 3, connectTimeoutMs }),
+    /** A separate pool, so that long stored responses delay no lookup of a balance or a preset. */
+    responsesPostgres: connections.postgres('switchyard-api-responses', {
+      poolSize: 3,
+      connectTimeoutMs,
+      statementTimeoutMs: 5_000,
+    }),
     /** A separate pool, so that lookups of invalid keys delay no other query. */
     keysPostgres: connections.postgres('switchyard-api-keys', {
       poolSize: 2,

@@ -80,6 +80,8 @@ export interface PeopleClients {
   reportsPostgres: Postgres
   /** For reports that may be outdated. */
   reportsReplica: Postgres
+  /** A separate pool for stored responses, whose values are long. */
+  responsesPostgres: Postgres
   redis: Redis
   /** Announces a change of a key or account to every process. */
   announce: (change: KeyChange) => Promise<void>
@@ -91,7 +93,8 @@ export type People = ReturnType<typeof composePeople>
 
 /** Accounts, keys, members and operators, and the actions on them. The HTTP API and the commands share them. */
 export function composePeople(config: Readonly<Config>, clients: PeopleClients, money: Money) {
-  const { postgres, reportsPostgres, reportsReplica, redis, announce, logger, clock } = clients
+  const { postgres, reportsPostgres, reportsReplica, responsesPostgres, redis, announce, logger, clock } =
+    clients
   const { masterKeys } = config
   const { holds, ledger } = money
   const accounts = createAccountStore(postgres, postLedger, parseUsd(config.lowBalanceUsd))
@@ -117,7 +120,7 @@ export function composePeople(config: Readonly<Config>, clients: PeopleClients, 
     bytesInAll: config.promptLogBytesInAll,
   })
   const storedResponses = createStoredResponseStore(
-    postgres,
+    responsesPostgres,
     createSealer(masterKeys, STORED_RESPONSE_PURPOSE),
     { bytesPerAccount: config.promptLogBytesPerAccount, bytesInAll: config.promptLogBytesInAll },
   )
@@ -163,7 +166,6 @@ export function composePeople(config: Readonly<Config>, clients: PeopleClients, 
     accountExport: createAccountExport({
       ...{ postgres: reportsReplica, ledger },
       latestPromptLogs: promptLogs.latest,
-      latestResponses: storedResponses.latest,
       presets: presets.list,
     }),
     /** Newest first. */

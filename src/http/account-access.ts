@@ -97,6 +97,7 @@ const PURPOSES: Record<KeyScope, string> = {
   provider_keys: 'manage provider keys',
   top_ups: 'open or read top-ups',
   presets: 'manage presets',
+  responses: 'read the responses of other keys',
 }
 
 /** An onRequest hook after `requireKey`: 403 for a key without the scope. */

@@ -21,6 +21,8 @@ import { createRecordKeyAction } from './record-key-action.ts'
 
 /** Who uses the routes. */
 interface Audience extends AccountAccess {
+  /** `onRequest` of changes. */
+  changing: AccountAccess['hooks']
   /** The person or key that made a request. */
   author(request: FastifyRequest): string
   record(
@@ -35,15 +37,20 @@ const BODY_LIMIT_BYTES = 64 * 1024
 
 /** GET and POST /v2/presets, GET and DELETE /v2/presets/{name}: the presets of an account. */
 export const presetsRoute = (path: string): FastifyPluginAsyncTypebox =>
-  presetRoutes(path, (scope) => ({
-    ...byKey(scope, 'presets', 'Admin keys belong to no account. Use a standard key.'),
-    author: (request) => askingKey(request).keyId,
-    record: createRecordKeyAction(scope.services),
-  }))
+  presetRoutes(path, (scope) => {
+    const access = byKey(scope, 'presets', 'Admin keys belong to no account. Use a standard key.')
+    return {
+      ...access,
+      changing: access.hooks,
+      author: (request) => askingKey(request).keyId,
+      record: createRecordKeyAction(scope.services),
+    }
+  })
 
 /** The same under /console/api, for the session's account. */
 export const consolePresetRoutes: FastifyPluginAsyncTypebox = presetRoutes('/presets', (scope) => ({
   ...bySession(scope, 'keys'),
+  changing: bySession(scope, 'integrations').hooks,
   author: (request) => actingOn(request).person.id,
   record: (request, action, target, details) => scope.recordAction(request, action, target, details),
 }))
@@ -54,12 +61,12 @@ function presetRoutes(
 ): FastifyPluginAsyncTypebox {
   return async (app) => {
     const { presets, keyEditThrottle } = app.services
-    const { requester, hooks, schema, author, record } = audienceOf(app)
+    const { requester, hooks, changing, schema, author, record } = audienceOf(app)
     const ofName = { ...schema, params: Type.Object({ name: Type.String() }) }
-    const options = { ...hooks, bodyLimit: BODY_LIMIT_BYTES }
+    const changes = { ...changing, bodyLimit: BODY_LIMIT_BYTES }
 
     const listing = { ...schema, summary: "The account's presets", response: { 200: PresetList } }
-    app.get(path, { ...options, schema: listing }, async (request) => ({
+    app.get(path, { ...hooks, schema: listing }, async (request) => ({
       object: 'list' as const,
       data: (await presets.list(requester(request).accountId)).map(presetView),
     }))
@@ -70,7 +77,7 @@ function presetRoutes(
       body: NewPresetVersion,
       response: { 201: PresetView },
     }
-    app.post(path, { ...options, schema: saving }, async (request, reply) => {
+    app.post(path, { ...changes, schema: saving }, async (request, reply) => {
       const { accountId } = requester(request)
       const { name, settings, restore } = request.body
       if ((settings === undefined) === (restore === undefined))
@@ -93,7 +100,7 @@ function presetRoutes(
       querystring: PresetQuery,
       response: { 200: PresetDetail },
     }
-    app.get(`${path}/:name`, { ...options, schema: reading }, async (request) => {
+    app.get(`${path}/:name`, { ...hooks, schema: reading }, async (request) => {
       const { name } = request.params
       const found = await presets.find(requester(request).accountId, {
         name,
@@ -108,7 +115,7 @@ function presetRoutes(
     })
 
     const deleting = { ...ofName, summary: 'Delete a preset', response: { 200: PresetDeleted } }
-    app.delete(`${path}/:name`, { ...options, schema: deleting }, async (request) => {
+    app.delete(`${path}/:name`, { ...changes, schema: deleting }, async (request) => {
       const { accountId } = requester(request)
       const { name } = request.params
       await keyEditThrottle(accountId)

@@ -24,12 +24,10 @@ export function createAccountExport(deps: {
   ledger: Pick<LedgerListStore, 'page'>
   /** The latest prompt logs of an account, decrypted. */
   latestPromptLogs: (accountId: string) => Promise<object[]>
-  /** The latest stored responses of an account, decrypted. */
-  latestResponses: (accountId: string) => Promise<object[]>
   /** The latest version of each preset of an account. */
   presets: (accountId: string) => Promise<object[]>
 }) {
-  const { postgres, ledger, latestPromptLogs, latestResponses, presets } = deps
+  const { postgres, ledger, latestPromptLogs, presets } = deps
 
   const ledgerLines = async (accountId: string): Promise<LedgerLine[]> => {
     const lines: LedgerLine[] = []
@@ -148,8 +146,7 @@ export function createAccountExport(deps: {
         at: isoTime(at),
       })),
       prompt_logs: await latestPromptLogs(accountId),
-      stored_responses: await latestResponses(accountId),
-      // The others are read with these.
+      // The content of the latest is a part of the file of its own; all are read with these.
       stored_response_ids: (
         await postgres.storedResponse.findMany({
           where: { accountId, expiresAt: { gt: new Date() } },

@@ -5,6 +5,7 @@ import {
   hkdfSync,
   type KeyObject,
   randomFillSync,
+  webcrypto,
 } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { DAY_MS } from '../core/kernel/time.ts'
@@ -39,7 +40,14 @@ export interface ByteSealer extends Sealer {
   sealBytes(text: string, context: string): Buffer
   /** Throws as `open`. */
   openBytes(box: Buffer, context: string): string
+  /** The same box as of `sealBytes`; a long text is sealed off the event loop. */
+  sealLater(text: string, context: string): Promise<Buffer>
+  /** The text as UTF-8; a long one is opened off the event loop. Rejects where `open` throws. */
+  openLater(box: Buffer, context: string): Promise<Buffer>
 }
+
+/** A shorter text takes less time than its way to a thread and back. */
+const LONG_TEXT_BYTES = 64 * 1024
 
 /** Creates a sealer for one purpose under the master keys. `clock` returns unix milliseconds. */
 export function createSealer(
@@ -55,6 +63,14 @@ export function createSealer(
     if (!found) throw new Error('sealed under a master key that is not configured')
     return found.keyOf(day)
   }
+  const boxOf = (day: string, sealed: Uint8Array[]) =>
+    Buffer.concat([Buffer.from(`${current.id}.${day}.`), ...sealed])
+  const contentOf = (box: Buffer) => {
+    const afterId = box.indexOf('.')
+    const afterDay = box.indexOf('.', afterId + 1)
+    const key = keyOf(box.toString('latin1', 0, afterId), box.toString('latin1', afterId + 1, afterDay))
+    return { key, sealed: box.subarray(afterDay + 1) }
+  }
   return {
     seal(text, context) {
       const day = today()
@@ -63,14 +79,27 @@ export function createSealer(
     },
     sealBytes(text, context) {
       const day = today()
-      const name = Buffer.from(`${current.id}.${day}.`)
-      return Buffer.concat([name, ...encrypt(current.keyOf(day), text, context)])
+      return boxOf(day, encrypt(current.keyOf(day), text, context))
     },
     openBytes(box, context) {
-      const afterId = box.indexOf('.')
-      const afterDay = box.indexOf('.', afterId + 1)
-      const day = box.toString('latin1', afterId + 1, afterDay)
-      return decrypt(keyOf(box.toString('latin1', 0, afterId), day), box.subarray(afterDay + 1), context)
+      const { key, sealed } = contentOf(box)
+      return decrypt(key, sealed, context).toString()
+    },
+    async sealLater(text, context) {
+      const day = today()
+      const key = current.keyOf(day)
+      if (text.length <= LONG_TEXT_BYTES) return boxOf(day, encrypt(key, text, context))
+      const nonce = nextNonce()
+      const settings = threadSettings(nonce, context)
+      const sealed = await subtle.encrypt(settings, await threadKeyOf(key), Buffer.from(text))
+      return boxOf(day, [nonce, new Uint8Array(sealed)])
+    },
+    async openLater(box, context) {
+      const { key, sealed } = contentOf(box)
+      if (sealed.length <= LONG_TEXT_BYTES) return decrypt(key, sealed, context)
+      const settings = threadSettings(sealed.subarray(0, NONCE_BYTES), context)
+      const threadKey = await threadKeyOf(key)
+      return Buffer.from(await subtle.decrypt(settings, threadKey, sealed.subarray(NONCE_BYTES)))
     },
     open(box, context) {
       const parts = box.split('.', 3)
@@ -78,10 +107,10 @@ export function createSealer(
       const [id, day] = parts
       // The oldest boxes name no master key: each is tried, and the tag shows the right one. Later boxes name no day.
       if (id === undefined) {
-        const attempts = keys.map((known) => () => decrypt(known.keyOf(null), sealed, context))
+        const attempts = keys.map((known) => () => decrypt(known.keyOf(null), sealed, context).toString())
         return firstThatOpens(attempts)
       }
-      return decrypt(keyOf(id, day ?? null), sealed, context)
+      return decrypt(keyOf(id, day ?? null), sealed, context).toString()
     },
   }
 }
@@ -109,13 +138,30 @@ function encrypt(key: KeyObject, text: string, context: string): Buffer[] {
   return [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]
 }
 
-function decrypt(key: KeyObject, bytes: Buffer, context: string): string {
+const { subtle } = webcrypto
+
+/** AES-256-GCM as of `encrypt`; Web Crypto runs it in a thread, and takes the tag as the end of the ciphertext. */
+const threadSettings = (iv: Uint8Array, context: string) => ({
+  ...{ name: 'AES-GCM', iv, tagLength: TAG_BYTES * 8 },
+  additionalData: Buffer.from(context),
+})
+
+const threadKeys = new WeakMap<KeyObject, Promise<webcrypto.CryptoKey>>()
+
+function threadKeyOf(key: KeyObject): Promise<webcrypto.CryptoKey> {
+  const known = threadKeys.get(key)
+  if (known) return known
+  const imported = subtle.importKey('raw', key.export(), 'AES-GCM', false, ['encrypt', 'decrypt'])
+  threadKeys.set(key, imported)
+  return imported
+}
+
+function decrypt(key: KeyObject, bytes: Buffer, context: string): Buffer {
   if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error('sealed text is too short')
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES))
     .setAAD(Buffer.from(context))
     .setAuthTag(bytes.subarray(-TAG_BYTES))
-  const text = [decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]
-  return Buffer.concat(text).toString('utf8')
+  return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
 }
 
 function firstThatOpens(attempts: Array<() => string>): string {

@@ -31,6 +31,7 @@ const stack = testStack({
   models: {
     'test/plain': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-12' }] },
     'test/reasons': { reasoning: true, offers: [{ at: 'alpha', model: 'reasoning-5.words-12' }] },
+    'test/private': [{ at: 'private', model: 'words-12' }],
     'test/quick': [{ at: 'alpha', model: 'words-12.rate-40' }],
     'test/slow': [{ at: 'alpha', model: 'words-400.rate-20' }],
     'test/failing': [{ at: 'alpha', model: 'status-500.tag-failing' }],
@@ -41,7 +42,11 @@ const stack = testStack({
       offers: [{ at: 'beta', model: 'words-12.tag-cached', wire: 'anthropic-messages' }],
     },
   },
-  environment: { BREAKER_FAILURES: '1000' },
+  environment: {
+    BREAKER_FAILURES: '1000',
+    TEXT_BODY_LIMIT_BYTES: '500000',
+    REFUSED_BYTES_PER_MINUTE: '10000000',
+  },
 })
 const owner = testAccount(stack, '20.00')
 beforeAll(async () => {
@@ -400,6 +405,87 @@ describe('a stored response', () => {
     await expectNone(client, id)
     await pruneStoredResponses(stack.postgres)
     expect(await stack.postgres.storedResponse.count({ where: { callId } })).toBe(0)
+  })
+
+  test('is of the key that made it, and of all keys only for one that has the scope', async () => {
+    const keyWith = async (...options: string[]) => {
+      const { json } = await stack.command('admin', 'key', 'create', '--account', owner.accountId, ...options)
+      return new OpenAI({ apiKey: String(json.key), baseURL: `${stack.url}/v2`, maxRetries: 0 })
+    }
+    const [sibling, reader] = [await keyWith(), await keyWith('--scope', 'responses')]
+    const { id, output } = await client.responses.create({ model: 'test/plain', input: QUESTION })
+    for (const call of [
+      () => sibling.responses.retrieve(id),
+      () => sibling.responses.inputItems.list(id),
+      () => sibling.responses.create({ model: 'test/plain', previous_response_id: id, input: 'More.' }),
+      () => sibling.responses.delete(id),
+    ])
+      await expect(call()).rejects.toMatchObject(notFound)
+    const input = [{ type: 'item_reference' as const, id: output[0]!.id! }]
+    await expect(sibling.responses.create({ model: 'test/plain', input })).rejects.toMatchObject({
+      status: 400,
+    })
+    expect(await reader.responses.retrieve(id)).toMatchObject({ id })
+    expect(await reader.responses.delete(id)).toMatchObject({ deleted: true })
+  })
+
+  test('is not made of a call that asks for no retention, and has of items only what is read again', async () => {
+    for (const provider of [{ zdr: true }, { data_collection: 'deny' }]) {
+      const body = { model: 'test/plain', input: QUESTION, store: true, provider }
+      const response = await client.responses.create(body)
+      expect(response).toMatchObject({ status: 'completed', store: false })
+      await expect(client.responses.retrieve(response.id)).rejects.toMatchObject(notFound)
+      await expect(client.responses.create({ ...body, background: true })).rejects.toMatchObject({
+        status: 400,
+        param: 'background',
+      })
+    }
+    const padding = 'x'.repeat(50_000)
+    const { id } = await client.responses.create({
+      model: 'test/plain',
+      input: [
+        { role: 'user', content: [{ type: 'input_text', text: QUESTION, padding }], padding, id: padding },
+        { type: 'reasoning', id: 'rs', summary: [], encrypted_content: padding },
+        { type: 'web_search_call', id: 'ws', status: 'completed', action: padding },
+      ] as unknown as ResponseInputItem[],
+    })
+    expect((await storedOf(id)).sealedInput!.length).toBeLessThan(1_000)
+    const { data } = await client.responses.inputItems.list(id, { order: 'asc' })
+    expect(data).toEqual([
+      {
+        ...{ type: 'message', id: `in_0_${callIdOfResponse(id)}`, status: 'completed', role: 'user' },
+        content: [{ type: 'input_text', text: QUESTION }],
+      },
+      { type: 'reasoning', id: 'rs', summary: [] },
+      { type: 'web_search_call', id: 'ws', status: 'completed' },
+    ])
+  })
+
+  test('counts like what is sent: its bytes as text of a call, and in the limit of a minute where no call pays', async () => {
+    const limited = await stack.account('1.00')
+    const mine = new OpenAI({ apiKey: limited.key, baseURL: `${stack.url}/v2`, maxRetries: 0 })
+    // Not text that a tokenizer counts as one, and below the limit of one body.
+    const text = 'of rail '.repeat(100_000)
+    const first = await mine.responses.create({ model: 'test/plain', input: text })
+    const tooMuch = {
+      model: 'test/plain',
+      previous_response_id: first.id,
+      input: [{ role: 'user' as const, content: text }],
+    }
+    await expect(mine.responses.create(tooMuch)).rejects.toMatchObject({ status: 413 })
+    const itemId = `in_0_${callIdOfResponse(first.id)}`
+    const referring = [{ type: 'item_reference' as const, id: itemId }, ...tooMuch.input]
+    await expect(mine.responses.create({ model: 'test/plain', input: referring })).rejects.toMatchObject({
+      status: 413,
+    })
+    const reads = async () => {
+      for (let at = 0; at < 20; at++) await mine.responses.inputItems.list(first.id)
+    }
+    await expect(reads()).rejects.toMatchObject({ status: 429, code: 'rate_limit_exceeded' })
+    // Of another account nothing was counted.
+    expect(await client.responses.create({ model: 'test/plain', input: 'Hi.' })).toMatchObject({
+      store: true,
+    })
   })
 
   test('is told to be stored only if it is: a repeat has the same, and without the table there is none', async () => {

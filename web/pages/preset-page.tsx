@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { Pencil, Trash2 } from 'lucide-react'
 import type { PresetDetail } from '../../src/core/api/presets.ts'
-import { keysQuery, presetQuery } from '../api/queries.ts'
+import { keysQuery, presetQuery, sessionQuery } from '../api/queries.ts'
 import { path, requestJson } from '../api/request.ts'
 import { ConfirmDialog, DialogBox } from '../components/feedback/dialogs.tsx'
 import { QueryView } from '../components/feedback/messages.tsx'
@@ -23,6 +23,8 @@ const STALE = ['/console/api/presets']
 export function PresetPage() {
   const { name } = useParams({ from: '/account/presets/$name' })
   const query = useQuery(presetQuery(name))
+  const permissions = useQuery(sessionQuery).data?.permissions ?? []
+  const mayChange = permissions.includes('integrations')
   const key = useQuery(keysQuery).data?.data.find(({ state }) => state === 'active')
   return (
     <>
@@ -32,7 +34,7 @@ export function PresetPage() {
         description={
           query.data && `Version ${query.data.version}, saved ${formatMoment(query.data.created_at)}.`
         }
-        actions={query.data && <Actions preset={query.data} />}
+        actions={mayChange && query.data && <Actions preset={query.data} />}
       />
       <QueryView query={query}>
         {(preset) => (
@@ -45,7 +47,7 @@ export function PresetPage() {
                 <Snippets apiKey={key?.hint ?? 'YOUR_API_KEY'} model={preset.model} />
               </Panel>
             </div>
-            <Versions preset={preset} />
+            <Versions preset={preset} mayChange={mayChange} />
           </>
         )}
       </QueryView>
@@ -86,7 +88,7 @@ function Actions({ preset }: { preset: PresetDetail }) {
   )
 }
 
-const Versions = ({ preset }: { preset: PresetDetail }) => (
+const Versions = ({ preset, mayChange }: { preset: PresetDetail; mayChange: boolean }) => (
   <Panel title="Versions">
     <DataTable
       caption={`Versions of ${preset.name}`}
@@ -110,18 +112,20 @@ const Versions = ({ preset }: { preset: PresetDetail }) => (
               >
                 Compare
               </Button>
-              <ActionButton
-                size="small"
-                about={`Restore version ${version}`}
-                action={{
-                  send: () =>
-                    requestJson('POST', '/console/api/presets', { name: preset.name, restore: version }),
-                  stale: STALE,
-                  done: `Version ${version} restored as version ${preset.version + 1}.`,
-                }}
-              >
-                Restore
-              </ActionButton>
+              {mayChange && (
+                <ActionButton
+                  size="small"
+                  about={`Restore version ${version}`}
+                  action={{
+                    send: () =>
+                      requestJson('POST', '/console/api/presets', { name: preset.name, restore: version }),
+                    stale: STALE,
+                    done: `Version ${version} restored as version ${preset.version + 1}.`,
+                  }}
+                >
+                  Restore
+                </ActionButton>
+              )}
             </span>
           ),
       }}

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Bookmark, Plus } from 'lucide-react'
-import { presetsQuery } from '../api/queries.ts'
+import { presetsQuery, sessionQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
@@ -12,7 +12,8 @@ import { PresetDialog } from './presets/preset-dialog.tsx'
 /** The presets of the account: settings of calls under a name. */
 export function PresetsPage() {
   const query = useQuery(presetsQuery)
-  const add = (
+  const permissions = useQuery(sessionQuery).data?.permissions ?? []
+  const add = permissions.includes('integrations') && (
     <Button icon={Plus} kind="primary" dialog={(close) => <PresetDialog onClose={close} />}>
       New preset
     </Button>

@@ -2,16 +2,14 @@ import type { StoredItem } from '../../core/calls/responses-items.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { ByteSealer } from '../../platform/sealing.ts'
+import { createAccountTurns } from '../api/account-turns.ts'
+import { createStoredResponseSpace, type StoredResponseLimits } from './stored-response-space.ts'
 
 /** The sealing purpose. */
 export const STORED_RESPONSE_PURPOSE = 'stored-response'
 
 /** Retention. */
 export const STORED_RESPONSE_DAYS = 30
-/** Maximum responses of an account; see StoredResponseLimits for their bytes. */
-const RESPONSES_PER_ACCOUNT = 50_000
-/** The share of its maximum that an account keeps when its oldest responses are evicted. */
-const KEPT_SHARE = 0.9
 /** Maximum responses of one conversation. */
 const CHAIN_MAX = 1_000
 const PRUNED_AT_ONCE = 500
@@ -19,106 +17,137 @@ const PRUNED_AT_ONCE = 500
 /** How long a response in background counts as running after its instance last confirmed it. */
 export const RUNNING_FOR_MS = 30_000
 
+/** The size of the pool that is for this store alone. */
+export const STORED_RESPONSES_POOL = 3
+/** Statements with long values take turns, and one account never all of them. */
+const TURNS = { atOnce: STORED_RESPONSES_POOL, perAccount: STORED_RESPONSES_POOL - 1 }
+const TURN_WAIT_MS = 5_000
+/** pg reads bytes as hexadecimal text, so long values are read in slices, each in a turn of its own. */
+const SLICE_BYTES = 512 * 1024
+
 /** A response object of the API. */
 export type ResponseObject = Record<string, unknown> & { id: string; status: string; output: StoredItem[] }
 
-/** One turn: what it was asked, without the turns before it, and its response. */
-export interface StoredTurn {
-  response: ResponseObject
-  input: StoredItem[]
+/** Who asks: a key of an account. */
+export interface ResponseReader {
+  accountId: string
+  /** The key, which has its own responses. Null: those of all keys of the account. */
+  keyId: string | null
 }
 
-export interface StoredResponse extends StoredTurn {
+/** A stored response without its content. */
+export interface StoredResponse {
+  callId: string
+  previousId: string | null
   /** `lost`: its instance ended without its result. */
   state: 'ended' | 'running' | 'cancelled' | 'lost'
+  responseBytes: number
+  /** Null: the response and its input are one value of `responseBytes`. */
+  inputBytes: number | null
+}
+
+/** What is read of a response: the response object, the items of its input without the turns before it, or both. */
+export type ResponsePart = 'response' | 'input' | 'both'
+
+/** What was read, as JSON in UTF-8. What was not asked for is empty. */
+export interface ReadResponse {
+  callId: string
+  response: Buffer
+  input: Buffer
+}
+
+/** The bytes that reading a part takes. */
+export function bytesToRead({ responseBytes, inputBytes }: StoredResponse, part: ResponsePart): number {
+  if (inputBytes === null || part === 'response') return responseBytes
+  return part === 'input' ? inputBytes : responseBytes + inputBytes
 }
 
 /** A response to store. */
 export interface TurnToStore {
   callId: CallId
   accountId: string
+  keyId: string
   previousId: string | null
-  /** A StoredTurn, JSON. */
-  turn: string
+  /** A ResponseObject, JSON. */
+  response: string
+  /** The StoredItems of its input, JSON. */
+  input: string
   isRunning: boolean
 }
 
-/** Maximum bytes of stored responses. */
-export interface StoredResponseLimits {
-  bytesPerAccount: number
-  bytesInAll: number
-}
-
-interface Row {
-  callId: string
-  previousId: string | null
-  sealed: Buffer
-  state: StoredResponse['state']
-}
-
-/** Binds a response to its account and call. */
-const contextOf = (accountId: string, callId: string): string => `${accountId}/${callId}`
-
-/** At most the account's own maximum, and as much as is left for all others. A response that is stored already stays. */
-const PUT = `
-INSERT INTO stored_responses (call_id, account_id, previous_id, sealed, running_until, expires_at)
-SELECT $1, $2, $3, $4::bytea, now() + $5 * interval '1 ms', now() + ${STORED_RESPONSE_DAYS} * interval '1 day'
-FROM accounts LEFT JOIN stored_response_totals AS own ON own.account_id = accounts.id
-WHERE accounts.id = $2 AND deleted_at IS NULL AND coalesce(own.responses, 0) < ${RESPONSES_PER_ACCOUNT}
-  AND octet_length($4::bytea) + coalesce(own.bytes, 0)
-    <= least($6::bigint, $7::bigint - (SELECT coalesce(sum(bytes), 0) FROM stored_response_totals))
-ON CONFLICT (call_id) DO UPDATE SET expires_at = stored_responses.expires_at WHERE stored_responses.account_id = $2
-RETURNING call_id`
-
-/** Deletes the oldest responses of an account, except running ones, until there is space for one of $2 bytes. */
-const EVICT = `
-DELETE FROM stored_responses WHERE call_id IN (
-  SELECT call_id FROM (
-    SELECT call_id, running_until, row_number() OVER newest AS number, sum(octet_length(sealed)) OVER newest AS bytes
-    FROM stored_responses WHERE account_id = $1 WINDOW newest AS (ORDER BY call_id DESC)
-  ) AS kept
-  WHERE (number > ${RESPONSES_PER_ACCOUNT * KEPT_SHARE} OR bytes > $3::bigint * ${KEPT_SHARE} - $2)
-    AND (running_until IS NULL OR running_until < now()))`
+/** Binds a part to its account and call. */
+const contextOf = (accountId: string, callId: string, part: 'response' | 'input'): string =>
+  part === 'response' ? `${accountId}/${callId}` : `${accountId}/${callId}/input`
 
 const STATE = `
 CASE WHEN cancelled THEN 'cancelled' WHEN running_until IS NULL THEN 'ended'
   WHEN running_until > now() THEN 'running' ELSE 'lost' END AS state`
 
+const SIZES = `octet_length(sealed) AS "responseBytes", octet_length(sealed_input) AS "inputBytes"`
+const BYTES = 'octet_length(sealed) + coalesce(octet_length(sealed_input), 0)'
+
+/**
+ * What a reader ($1: account, $2: key or null) may read. Rows of before keys were noted have the key of their call
+ * record, or belong to the account until there is one.
+ */
+const READABLE = `stored_responses.account_id = $1 AND expires_at > now() AND ($2::text IS NULL OR $2 = coalesce(key_id,
+  (SELECT call_records.key_id FROM call_records WHERE call_records.id = stored_responses.call_id), $2))`
+
 const FIND = `
-SELECT call_id AS "callId", previous_id AS "previousId", sealed, ${STATE} FROM stored_responses
-WHERE account_id = $1 AND call_id = ANY($2) AND expires_at > now()`
+SELECT call_id AS "callId", previous_id AS "previousId", ${SIZES}, ${STATE} FROM stored_responses
+WHERE ${READABLE} AND call_id = ANY($3)`
 
 /** Maximum responses in an export, which is one response, and their bytes. */
 const EXPORTED_MAX = 50
 const EXPORTED_BYTES_MAX = 16 * 1024 * 1024
 
 const LATEST = `
-SELECT call_id AS "callId", previous_id AS "previousId", sealed, state FROM (
-  SELECT *, ${STATE}, sum(octet_length(sealed)) OVER (ORDER BY call_id DESC) AS bytes FROM stored_responses
-  WHERE account_id = $1 AND expires_at > now() ORDER BY call_id DESC LIMIT ${EXPORTED_MAX}
-) AS newest WHERE bytes <= ${EXPORTED_BYTES_MAX}`
+SELECT "callId", "previousId", "responseBytes", "inputBytes", state FROM (
+  SELECT call_id AS "callId", previous_id AS "previousId", ${SIZES}, ${STATE},
+    sum(${BYTES}) OVER (ORDER BY call_id DESC) AS bytes
+  FROM stored_responses WHERE ${READABLE} ORDER BY call_id DESC LIMIT ${EXPORTED_MAX}
+) AS newest WHERE bytes <= ${EXPORTED_BYTES_MAX} ORDER BY "callId" DESC`
 
-/** A response and those it continues, newest first, as far as $3 bytes and ${CHAIN_MAX} responses. */
+/** A response ($3) and those it continues, newest first, as far as $4 bytes and ${CHAIN_MAX} responses. */
 const CHAIN = `
 WITH RECURSIVE chain AS (
-  SELECT call_id, previous_id, 1 AS number, octet_length(sealed)::bigint AS bytes FROM stored_responses
-  WHERE account_id = $1 AND call_id = $2 AND expires_at > now()
+  SELECT call_id, previous_id, 1 AS number, (${BYTES})::bigint AS bytes FROM stored_responses
+  WHERE ${READABLE} AND call_id = $3
   UNION ALL
-  SELECT earlier.call_id, earlier.previous_id, number + 1, bytes + octet_length(earlier.sealed)
-  FROM chain JOIN stored_responses AS earlier ON earlier.call_id = chain.previous_id AND earlier.account_id = $1
-  WHERE earlier.expires_at > now() AND number <= ${CHAIN_MAX} AND bytes <= $3
+  SELECT stored_responses.call_id, stored_responses.previous_id, number + 1, bytes + ${BYTES}
+  FROM chain JOIN stored_responses ON stored_responses.call_id = chain.previous_id
+  WHERE ${READABLE} AND number <= ${CHAIN_MAX} AND bytes <= $4
 )
-SELECT call_id AS "callId", chain.previous_id AS "previousId", ${STATE}, number, bytes,
-  CASE WHEN number <= ${CHAIN_MAX} AND bytes <= $3 THEN sealed END AS sealed
+SELECT call_id AS "callId", chain.previous_id AS "previousId", ${SIZES}, ${STATE},
+  number <= ${CHAIN_MAX} AND bytes <= $4 AS "isWithin"
 FROM chain JOIN stored_responses USING (call_id) ORDER BY number`
+
+/** The values of a part. What is one value for both parts is read for each. */
+const VALUES: Record<ResponsePart, string> = {
+  response: 'sealed, NULL::bytea AS "sealedInput"',
+  input: 'CASE WHEN sealed_input IS NULL THEN sealed END AS sealed, sealed_input AS "sealedInput"',
+  both: 'sealed, sealed_input AS "sealedInput"',
+}
+const valuesOf = (part: ResponsePart): string =>
+  `SELECT call_id AS "callId", ${VALUES[part]} FROM stored_responses WHERE account_id = $1 AND call_id = ANY($2)`
+const sliceOf = (column: 'sealed' | 'sealed_input'): string =>
+  `SELECT substring(${column} FROM $3 FOR ${SLICE_BYTES}) AS slice FROM stored_responses WHERE account_id = $1 AND call_id = $2`
+
+const COLUMNS = { response: 'sealed', input: 'sealed_input' } as const
+
+interface Values {
+  callId: string
+  sealed: Buffer | null
+  sealedInput: Buffer | null
+}
 
 /** The responses that a new one continues, oldest first. */
 export type Chain =
-  | { kind: 'found'; turns: StoredTurn[]; bytes: number }
-  /** The response itself, or one that it continues, does not exist for this account. */
+  | { kind: 'found'; turns: StoredResponse[] }
+  /** The response itself, or one that it continues, does not exist for this reader. */
   | { kind: 'missing'; id: string }
   | { kind: 'too-long' }
-  /** It still runs, or has failed or was cancelled. */
+  /** It still runs, or was cancelled. */
   | { kind: 'unfinished' }
 
 /** Stored responses in PostgreSQL, sealed under the master key and bound to their account and call. */
@@ -129,96 +158,156 @@ export function createStoredResponseStore(
   sealer: ByteSealer,
   limits: StoredResponseLimits,
 ) {
-  const seal = (accountId: string, callId: string, turn: string) =>
-    sealer.sealBytes(turn, contextOf(accountId, callId))
-  const opened = (accountId: string, { callId, sealed, state }: Row): StoredResponse => ({
-    ...(JSON.parse(sealer.openBytes(sealed, contextOf(accountId, callId))) as StoredTurn),
-    state,
-  })
-  const find = async (accountId: string, ids: readonly string[]): Promise<StoredResponse[]> =>
-    (await plain.query<Row>(FIND, [accountId, ids])).map((row) => opened(accountId, row))
+  const turns = createAccountTurns(TURNS)
+  const inTurn = async <T>(accountId: string, work: () => Promise<T>): Promise<T> => {
+    const end = await turns.take(accountId, TURN_WAIT_MS)
+    try {
+      return await work()
+    } finally {
+      end()
+    }
+  }
+  const space = createStoredResponseSpace(plain, limits)
+
+  const find = ({ accountId, keyId }: ResponseReader, ids: readonly string[]): Promise<StoredResponse[]> =>
+    plain.query<StoredResponse>(FIND, [accountId, keyId, ids])
+
+  const readSlices = async (accountId: string, callId: string, column: 'sealed' | 'sealed_input') => {
+    const slices: Buffer[] = []
+    for (let from = 1; ; from += SLICE_BYTES) {
+      const [row] = await inTurn(accountId, () =>
+        plain.query<{ slice: Buffer }>(sliceOf(column), [accountId, callId, from]),
+      )
+      if (!row) return null
+      slices.push(row.slice)
+      if (row.slice.length < SLICE_BYTES) return Buffer.concat(slices)
+    }
+  }
+  const readLong = async (
+    accountId: string,
+    { callId, inputBytes }: StoredResponse,
+    part: ResponsePart,
+  ): Promise<Values[]> => {
+    const columns: Array<'sealed' | 'sealed_input'> =
+      inputBytes === null ? ['sealed'] : part === 'both' ? ['sealed', 'sealed_input'] : [COLUMNS[part]]
+    const values: Values = { callId, sealed: null, sealedInput: null }
+    for (const column of columns) {
+      const value = await readSlices(accountId, callId, column)
+      if (value === null) return []
+      if (column === 'sealed') values.sealed = value
+      else values.sealedInput = value
+    }
+    return [values]
+  }
+  const opened = async (accountId: string, row: Values, isSplit: boolean): Promise<ReadResponse> => {
+    const { callId, sealed, sealedInput } = row
+    const open = (box: Buffer | null, part: 'response' | 'input') =>
+      box === null ? Buffer.alloc(0) : sealer.openLater(box, contextOf(accountId, callId, part))
+    const response = await open(sealed, 'response')
+    return isSplit
+      ? { callId, response, input: await open(sealedInput, 'input') }
+      : { callId, ...partsOf(response) }
+  }
+
   return {
     /**
-     * Stores a response; the oldest of its account give way. Returns false if nothing was stored: it is longer than the
-     * account may store, or all accounts together have reached their maximum.
+     * Stores a response; the oldest of its account, or of the account that stores most, give way. Returns false if
+     * nothing was stored.
      */
-    async put({ callId, accountId, previousId, turn, isRunning }: TurnToStore): Promise<boolean> {
-      const sealed = seal(accountId, callId, turn)
-      const { bytesPerAccount, bytesInAll } = limits
-      const lease = isRunning ? RUNNING_FOR_MS : null
-      const row = [callId, accountId, previousId, sealed, lease, bytesPerAccount, bytesInAll]
-      const isPut = async () => (await plain.query(PUT, row)).length > 0
-      if (await isPut()) return true
-      if (sealed.length > bytesPerAccount * KEPT_SHARE) return false
-      await plain.query(EVICT, [accountId, sealed.length, bytesPerAccount])
-      return isPut()
+    async put(turn: TurnToStore): Promise<boolean> {
+      const { callId, accountId, keyId, previousId, isRunning } = turn
+      const sealed = await sealer.sealLater(turn.response, contextOf(accountId, callId, 'response'))
+      const sealedInput = await sealer.sealLater(turn.input, contextOf(accountId, callId, 'input'))
+      return inTurn(accountId, () =>
+        space.put({
+          ...{ callId, accountId, keyId, previousId, sealed, sealedInput },
+          runningForMs: isRunning ? RUNNING_FOR_MS : null,
+          keptForDays: STORED_RESPONSE_DAYS,
+        }),
+      )
     },
 
     /** Stores the end of a response in background, unless it was deleted. */
     async end({
       callId,
       accountId,
-      turn,
-    }: Pick<TurnToStore, 'callId' | 'accountId' | 'turn'>): Promise<void> {
-      const sealed = seal(accountId, callId, turn)
-      await plain.query(
-        'UPDATE stored_responses SET sealed = $3::bytea, running_until = NULL WHERE call_id = $1 AND account_id = $2',
-        [callId, accountId, sealed],
+      response,
+    }: Pick<TurnToStore, 'callId' | 'accountId' | 'response'>): Promise<void> {
+      const sealed = await sealer.sealLater(response, contextOf(accountId, callId, 'response'))
+      await inTurn(accountId, () =>
+        plain.query(
+          'UPDATE stored_responses SET sealed = $3::bytea, running_until = NULL WHERE call_id = $1 AND account_id = $2',
+          [callId, accountId, sealed],
+        ),
       )
     },
 
-    /** A response of an account; null if there is none. */
-    find: async (accountId: string, id: string): Promise<StoredResponse | null> =>
-      (await find(accountId, [id]))[0] ?? null,
+    /** Null if the reader has no such response. */
+    find: async (reader: ResponseReader, id: string): Promise<StoredResponse | null> =>
+      (await find(reader, [id]))[0] ?? null,
 
-    /** Null: there is no such response. */
-    async state(accountId: string, id: string): Promise<StoredResponse['state'] | null> {
-      const rows = await plain.query<Pick<Row, 'state'>>(
-        `SELECT ${STATE} FROM stored_responses WHERE account_id = $1 AND call_id = $2 AND expires_at > now()`,
-        [accountId, id],
-      )
-      return rows[0]?.state ?? null
-    },
-
-    /** The latest responses of an account, for its export. */
-    latest: async (accountId: string): Promise<StoredTurn[]> =>
-      (await plain.query<Row>(LATEST, [accountId])).map((row) => {
-        const { input, response } = opened(accountId, row)
-        return { input, response }
-      }),
-
-    /** Those of some responses that the account has. */
+    /** Those of some responses that the reader has. */
     findAll: find,
 
+    /** Null: there is no such response. */
+    state: async (reader: ResponseReader, id: string): Promise<StoredResponse['state'] | null> =>
+      (await find(reader, [id]))[0]?.state ?? null,
+
+    /** The latest responses of an account, for its export. */
+    latest: (accountId: string): Promise<StoredResponse[]> =>
+      plain.query<StoredResponse>(LATEST, [accountId, null]),
+
+    /**
+     * Reads what was found, in its order and without what is gone meanwhile. The caller has bounded its bytes. Rejects
+     * with ApiError `overloaded` where the account has no turn in time.
+     */
+    async read(
+      accountId: string,
+      found: readonly StoredResponse[],
+      part: ResponsePart,
+    ): Promise<ReadResponse[]> {
+      const read: ReadResponse[] = []
+      for (const batch of batchesOf(found, part)) {
+        const [only] = batch
+        const isLong = batch.length === 1 && bytesToRead(only!, part) > SLICE_BYTES
+        const ids = batch.map(({ callId }) => callId)
+        const rows = isLong
+          ? await readLong(accountId, only!, part)
+          : await inTurn(accountId, () => plain.query<Values>(valuesOf(part), [accountId, ids]))
+        for (const { callId, inputBytes } of batch) {
+          const row = rows.find((each) => each.callId === callId)
+          if (row) read.push(await opened(accountId, row, inputBytes !== null))
+        }
+      }
+      return read
+    },
+
     /** The responses that a new one continues, of `maxBytes` at most. */
-    async chain(accountId: string, id: string, maxBytes: number): Promise<Chain> {
-      type ChainRow = Omit<Row, 'sealed'> & { sealed: Buffer | null; bytes: string }
-      const rows = await plain.query<ChainRow>(CHAIN, [accountId, id, maxBytes])
+    async chain({ accountId, keyId }: ResponseReader, id: string, maxBytes: number): Promise<Chain> {
+      type ChainRow = StoredResponse & { isWithin: boolean }
+      const rows = await plain.query<ChainRow>(CHAIN, [accountId, keyId, id, maxBytes])
       const [last, first] = [rows[0], rows.at(-1)]
       if (!last || !first) return { kind: 'missing', id }
       if (last.state !== 'ended') return { kind: 'unfinished' }
-      if (first.sealed === null) return { kind: 'too-long' }
+      if (!first.isWithin) return { kind: 'too-long' }
       if (first.previousId !== null) return { kind: 'missing', id: first.previousId }
-      const turns = rows.reverse().map((row) => opened(accountId, { ...row, sealed: row.sealed! }))
-      const { status } = turns.at(-1)!.response
-      if (status !== 'completed' && status !== 'incomplete') return { kind: 'unfinished' }
-      return { kind: 'found', turns, bytes: Number(first.bytes) }
+      return { kind: 'found', turns: rows.reverse() }
     },
 
-    /** Returns false if the account has no such response. One that still runs is ended. */
-    async delete(accountId: string, id: string): Promise<boolean> {
+    /** Returns false if the reader has no such response. One that still runs is ended. */
+    async delete({ accountId, keyId }: ResponseReader, id: string): Promise<boolean> {
       const deleted = await plain.query(
-        'DELETE FROM stored_responses WHERE account_id = $1 AND call_id = $2 AND expires_at > now() RETURNING call_id',
-        [accountId, id],
+        `DELETE FROM stored_responses WHERE ${READABLE} AND call_id = $3 RETURNING call_id`,
+        [accountId, keyId, id],
       )
       return deleted.length > 0
     },
 
     /** Cancels a response that runs; its instance ends its call. Has no effect on others. */
-    async cancel(accountId: string, id: string): Promise<void> {
+    async cancel({ accountId, keyId }: ResponseReader, id: string): Promise<void> {
       await plain.query(
-        'UPDATE stored_responses SET cancelled = true WHERE account_id = $1 AND call_id = $2 AND running_until > now()',
-        [accountId, id],
+        `UPDATE stored_responses SET cancelled = true WHERE ${READABLE} AND call_id = $3 AND running_until > now()`,
+        [accountId, keyId, id],
       )
     },
 
@@ -231,6 +320,37 @@ export function createStoredResponseStore(
       )
       return new Set(rows.flatMap(({ callId, cancelled }) => (cancelled ? [] : [callId])))
     },
+  }
+}
+
+/** Groups responses, in order, into batches that one statement reads. A longer one is a batch of its own. */
+function batchesOf(found: readonly StoredResponse[], part: ResponsePart): StoredResponse[][] {
+  const batches: StoredResponse[][] = []
+  let bytes = Number.POSITIVE_INFINITY
+  for (const each of found) {
+    const more = bytesToRead(each, part)
+    if (bytes + more > SLICE_BYTES) {
+      batches.push([])
+      bytes = 0
+    }
+    batches.at(-1)!.push(each)
+    bytes += more
+  }
+  return batches
+}
+
+const BEFORE_RESPONSE = '{"response":'
+const BEFORE_INPUT = ',"input":['
+
+/**
+ * Splits what was stored as one value, `{"response":…,"input":[…]}`. No response has an array of this name, and in its
+ * texts the quotation marks are escaped, so the first place is the right one.
+ */
+function partsOf(turn: Buffer): Pick<ReadResponse, 'response' | 'input'> {
+  const at = turn.indexOf(BEFORE_INPUT)
+  return {
+    response: turn.subarray(BEFORE_RESPONSE.length, at),
+    input: turn.subarray(at + BEFORE_INPUT.length - 1, -1),
   }
 }
 

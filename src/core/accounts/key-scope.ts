@@ -1,14 +1,15 @@
 import { isPermitted, type MemberRole, type Permission } from './member-permissions.ts'
 
 /** Permissions of an API key besides calls, off by default. */
-export const KEY_SCOPES = ['provider_keys', 'top_ups', 'presets'] as const
+export const KEY_SCOPES = ['provider_keys', 'top_ups', 'presets', 'responses'] as const
 export type KeyScope = (typeof KEY_SCOPES)[number]
 
 /** The permission that the role of a key's creator must have. */
 const PERMISSIONS: Record<KeyScope, Permission> = {
   provider_keys: 'integrations',
   top_ups: 'billing',
-  presets: 'keys',
+  presets: 'integrations',
+  responses: 'all_keys',
 }
 
 /** Whether a key created by a member with this role may have a scope; null: the creator is no longer a member. */

@@ -47,14 +47,102 @@ export function withReferencedItems(
   return input.map((item) => (isReference(item) ? (known.get(item.id) ?? item) : item))
 }
 
-/** The items of an input, each with an id, and with texts as parts. */
-export function inputItems(input: string | readonly unknown[], callId: string): StoredItem[] {
+/** The ids that an input refers to. */
+export const referencedItems = (input: string | readonly unknown[]): string[] =>
+  typeof input === 'string' ? [] : input.filter(isReference).map(({ id }) => id)
+
+const ID_MAX = 200
+
+/**
+ * The items of an input to store, each with an id, and with texts as parts. Of each item only what is read again: a
+ * field that no provider is sent costs nothing, so it could be of any length.
+ */
+export function inputItems(
+  input: string | readonly unknown[],
+  callId: string,
+  isReadable: (encryptedReasoning: string) => boolean,
+): StoredItem[] {
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input
   return items.filter(isObject).map((item, index): StoredItem => {
-    const type = typeof item.type === 'string' ? item.type : 'message'
-    const id = typeof item.id === 'string' && item.id !== '' ? item.id : `in_${index}_${callId}`
-    if (type !== 'message' || typeof item.content !== 'string') return { ...item, type, id }
-    const text = { type: item.role === 'assistant' ? 'output_text' : 'input_text', text: item.content }
-    return { ...item, type, id, status: 'completed', content: [text] }
+    const type = typeof item.type === 'string' ? item.type.slice(0, ID_MAX) : 'message'
+    const isId = typeof item.id === 'string' && item.id !== '' && item.id.length <= ID_MAX
+    const id = isId ? (item.id as string) : `in_${index}_${callId}`
+    const status = STATUSES.has(item.status) ? { status: item.status } : {}
+    return { type, id, ...status, ...readAgain(type, item, isReadable) }
   })
+}
+
+const STATUSES = new Set<unknown>(['in_progress', 'completed', 'incomplete'])
+
+/** The fields that `readInput` reads. */
+function readAgain(type: string, item: Fields, isReadable: (encrypted: string) => boolean): Fields {
+  switch (type) {
+    case 'message':
+      return { status: 'completed', role: item.role, content: partsOf(item.content, item.role) }
+    case 'function_call':
+      return pick(item, ['call_id', 'name', 'arguments'])
+    case 'custom_tool_call':
+      return pick(item, ['call_id', 'name', 'input'])
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      return {
+        call_id: item.call_id,
+        output: Array.isArray(item.output) ? partsOf(item.output) : item.output,
+      }
+    case 'reasoning':
+      return reasoningOf(item, isReadable)
+    default:
+      // Of tools that a developer's own platform runs.
+      return {}
+  }
+}
+
+const PART_FIELDS: Record<string, readonly string[]> = {
+  input_text: ['text'],
+  output_text: ['text'],
+  refusal: ['refusal'],
+  input_image: ['image_url', 'detail'],
+  input_file: ['file_data', 'file_url', 'filename'],
+  input_audio: ['input_audio'],
+}
+
+function partsOf(content: unknown, role?: unknown): unknown {
+  if (typeof content === 'string')
+    return [{ type: role === 'assistant' ? 'output_text' : 'input_text', text: content }]
+  if (!Array.isArray(content)) return content
+  return content.filter(isObject).map((part) => {
+    const fields = PART_FIELDS[String(part.type)] ?? []
+    const kept: Fields = { type: part.type, ...pick(part, fields) }
+    // Where a file has both, its data is read.
+    if (kept.file_data != null) delete kept.file_url
+    if (isObject(kept.input_audio)) kept.input_audio = pick(kept.input_audio, ['data', 'format'])
+    return kept
+  })
+}
+
+/** Of a reasoning item one of these is read: its encrypted content if it opens, its text, its summary. */
+function reasoningOf(
+  { content, summary, encrypted_content: encrypted }: Fields,
+  isReadable: (encrypted: string) => boolean,
+): Fields {
+  if (typeof encrypted === 'string' && isReadable(encrypted))
+    return { summary: [], encrypted_content: encrypted }
+  const texts = (parts: unknown) =>
+    (Array.isArray(parts) ? parts : []).filter(isObject).map((part) => pick(part, ['type', 'text']))
+  const text = texts(content)
+  return text.some((part) => part.text) ? { summary: [], content: text } : { summary: texts(summary) }
+}
+
+function pick(item: Fields, names: readonly string[]): Fields {
+  return Object.fromEntries(
+    names.filter((name) => item[name] !== undefined).map((name) => [name, item[name]]),
+  )
+}
+
+/** The bytes of a JSON value, at least: without escapes and whitespace. */
+export function jsonBytes(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value) + 2
+  if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + jsonBytes(each) + 1, 2)
+  if (!isObject(value)) return String(value).length
+  return Object.entries(value).reduce((sum, [name, each]) => sum + name.length + jsonBytes(each) + 4, 2)
 }

@@ -1,16 +1,36 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../accounts/account-store.ts'
+import type { ReadResponse } from '../../calls/stored-responses/stored-response-store.ts'
 import { DeleteAccountBody } from '../../core/api/sessions.ts'
+import { jsonArrayOf, readStored } from '../calls/stored-reads.ts'
 import { signedIn } from '../plugins/session.ts'
 import { createWindowLimit } from '../window-limit.ts'
 import { organisationOf } from './organisations/acting-organisation.ts'
 
 const EXPORTS_PER_HOUR = 20
 
+/** An export with stored responses as they are stored, since parsing and writing them again would take long. */
+const withResponses = (exported: string, turns: readonly ReadResponse[]): Buffer =>
+  Buffer.concat([
+    Buffer.from(`${exported.slice(0, exported.lastIndexOf('\n}'))},\n  "stored_responses": `),
+    jsonArrayOf(
+      turns.flatMap(({ response, input }) =>
+        Buffer.concat([
+          Buffer.from('{"response":'),
+          response,
+          Buffer.from(',"input":'),
+          input,
+          Buffer.from('}'),
+        ]),
+      ),
+    ),
+    Buffer.from('\n}'),
+  ])
+
 /** Export and deletion of the stored data of the signed-in person, and of the session's organisation. */
 export const accountDataRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { accountExport, accountDeletion, cookies, consoleSlots, clock } = app.services
+  const { accountExport, accountDeletion, storedResponses, cookies, consoleSlots, clock } = app.services
   const ofSession = { onRequest: [app.requireSession] }
   const ofOwner = { onRequest: [app.requirePermission('ownership')] }
   const deleting = { schema: { body: DeleteAccountBody } }
@@ -22,20 +42,28 @@ export const accountDataRoutes: FastifyPluginAsyncTypebox = async (app) => {
     clock,
   })
 
-  const sendExport = async (reply: FastifyReply, account: Account) => {
-    exports.take(account.id)
-    const exported = await consoleSlots.run(account.id, () => accountExport(account))
+  const sendExport = async (request: FastifyRequest, reply: FastifyReply, account: Account) => {
+    const { id } = account
+    exports.take(id)
+    const file = await consoleSlots.run(id, async () => {
+      const exported = JSON.stringify(await accountExport(account), null, 2)
+      const found = await storedResponses.latest(id)
+      const turns = await readStored(request, { store: storedResponses, accountId: id }, found, 'both')
+      return withResponses(exported, turns)
+    })
     return reply
-      .header('content-disposition', `attachment; filename="switchyard-${account.id}.json"`)
+      .header('content-disposition', `attachment; filename="switchyard-${id}.json"`)
       .type('application/json')
-      .send(JSON.stringify(exported, null, 2))
+      .send(file)
   }
   const confirmed = ({ current_password: password, forfeit_usd: forfeitUsd }: DeleteAccountBody) => ({
     password,
     forfeitUsd: forfeitUsd ?? null,
   })
 
-  app.get('/account/export', ofSession, (request, reply) => sendExport(reply, signedIn(request).person))
+  app.get('/account/export', { onRequest: [app.requireSession, app.weighBody] }, (request, reply) =>
+    sendExport(request, reply, signedIn(request).person),
+  )
 
   app.post('/account/delete', { ...ofSession, ...deleting }, async (request, reply) => {
     const { person } = signedIn(request)
@@ -44,7 +72,9 @@ export const accountDataRoutes: FastifyPluginAsyncTypebox = async (app) => {
     return reply.code(204).send()
   })
 
-  app.get('/organisation/export', ofOwner, (request, reply) => sendExport(reply, organisationOf(request)))
+  app.get('/organisation/export', { onRequest: [...ofOwner.onRequest, app.weighBody] }, (request, reply) =>
+    sendExport(request, reply, organisationOf(request)),
+  )
 
   app.post('/organisation/delete', { ...ofOwner, ...deleting }, async (request, reply) => {
     const { person } = signedIn(request)

@@ -133,6 +133,7 @@ export async function serveCall(
   const call = await startCall(incoming, path)
   const { id, affordedLimit, ignoredParameters } = call.envelope
   request.isAdmitted = true
+  request.unmeter()
   request.callStarted?.(id)
   if (affordedLimit !== undefined) reply.header('x-completion-limit', affordedLimit)
   const ignored = [...(asked.ignored ?? []), ...(ignoredParameters ?? [])]

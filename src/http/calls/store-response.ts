@@ -8,19 +8,14 @@ import type { CompletionHead, CompletionWriter } from './completion-writer.ts'
 import type { ResponsesFormat } from './responses-format.ts'
 
 /** A response that is to be stored with its input. */
-export interface StoredCall extends Pick<TurnToStore, 'accountId' | 'previousId'> {
+export interface StoredCall extends Pick<TurnToStore, 'accountId' | 'keyId' | 'previousId' | 'input'> {
   format: ResponsesFormat
-  /** The items of the input, JSON. */
-  input: string
   store: Pick<StoredResponseStore, 'put' | 'end' | 'delete'>
   logger: Logger
 }
 
 /** The client waits for its response until it is stored. */
 const STORED_WITHIN_MS = 2_000
-
-const turnOf = (response: object, input: string): string =>
-  `{"response":${JSON.stringify(response)},"input":${input}}`
 
 /**
  * Stores a response before its end is sent, which says whether it is stored: without PostgreSQL it is not, and the call
@@ -36,8 +31,8 @@ export function storeBeforeEnd(
   const { format, logger } = call
   const end = async (frame: FinishFrame | WholeFrame) => {
     format.isStored = true
-    format.isStored =
-      !isGone() && (await isStored(envelope, turnOf(format.responseOf(envelope, frame), call.input), call))
+    const response = JSON.stringify(format.responseOf(envelope, frame))
+    format.isStored = !isGone() && (await isStored(envelope, response, call))
     writer.frame(frame)
     writer.flush()
   }
@@ -59,8 +54,8 @@ export function storeBeforeEnd(
 /** False if the response could not be stored, or not in time; then it is not stored later either. */
 async function isStored(
   { id: callId }: ResponseEnvelope,
-  turn: string,
-  { accountId, previousId, store, logger }: StoredCall,
+  response: string,
+  { accountId, keyId, previousId, input, store, logger }: StoredCall,
 ): Promise<boolean> {
   const refuse = (cause: string) => {
     logger.warn({ callId, cause }, 'response not stored')
@@ -70,11 +65,14 @@ async function isStored(
   const overdue = new Promise<'overdue'>((resolve) => {
     timer = setTimeout(() => resolve('overdue'), STORED_WITHIN_MS)
   })
-  const put = store.put({ callId, accountId, previousId, turn, isRunning: false })
+  const put = store.put({
+    ...{ callId, accountId, keyId, previousId, response, input },
+    isRunning: false,
+  })
   try {
     const result = await Promise.race([put, overdue])
     if (result !== 'overdue') return result
-    const undo = async () => (await put) && (await store.delete(accountId, callId))
+    const undo = async () => (await put) && (await store.delete({ accountId, keyId }, callId))
     undo().catch((error) => refuse(causeOf(error)))
     return refuse('no response in time')
   } catch (error) {
@@ -89,8 +87,8 @@ const ENDS_STORED_EVERY_MS = 1_000
 
 /** The response of a call in background, which is stored as running before the call starts. */
 export interface BackgroundResponse {
-  /** The running turn, JSON. */
-  turn: string
+  /** The running response, JSON. */
+  running: string
   /** Ends the stored response with a frame of its call. */
   writer: (envelope: ResponseEnvelope) => CompletionWriter
   /** The call is over; without an end it was cancelled. */
@@ -103,18 +101,18 @@ export interface BackgroundResponse {
  */
 export function backgroundResponse(
   head: CompletionHead,
-  call: StoredCall,
+  call: Omit<StoredCall, 'input'>,
   ended: () => void,
 ): BackgroundResponse {
-  const { accountId, format, input, store, logger } = call
+  const { accountId, format, store, logger } = call
   let hasEnded = false
-  const end = async (response: object) => {
+  const end = async (last: object) => {
     if (hasEnded) return
     hasEnded = true
-    const turn = turnOf(response, input)
+    const response = JSON.stringify(last)
     for (let attempt = 1; ; attempt++) {
       try {
-        await store.end({ callId: head.id, accountId, turn })
+        await store.end({ callId: head.id, accountId, response })
         break
       } catch (error) {
         logger.warn({ callId: head.id, cause: causeOf(error) }, 'end of a background response not stored')
@@ -126,10 +124,11 @@ export function backgroundResponse(
   }
   const failed = (error: FrameError) =>
     format.failed(head, format.output(head), new ApiError(error.code, error.message))
+  const running = JSON.stringify(format.response(head, 'in_progress'))
   return {
-    turn: turnOf(format.response(head, 'in_progress'), input),
+    running,
     writer: (envelope) => ({
-      body: Promise.resolve(JSON.stringify(format.response(head, 'in_progress'))),
+      body: Promise.resolve(running),
       frame(body) {
         if (body[0] === 'error') void end(failed(body[1]))
         else if (body[0] === 'completion') void end(format.responseOf(envelope, body))

@@ -27,6 +27,13 @@ declare module 'fastify' {
     noteRate(rate: RateState, limited?: RateLimited | null): void
     /** Throws ApiError 429 if the balance cache would refuse any call of the key for its rate limits. */
     refuseLimited(): void
+    /**
+     * Counts work for an account that no call pays for, and its bytes, with its refused requests. Throws ApiError 429 if
+     * there were too many.
+     */
+    meter(accountId: string, bytes: number): void
+    /** The request became a call, so what `meter` counted is given back. */
+    unmeter(): void
     /** Time of authentication, unix ms. */
     askedAtMs: number
     /** The rate-limit headers of the key; empty before authentication. */
@@ -67,6 +74,17 @@ export const authenticate = plugin<AuthenticateOptions>(
       if (this.key) callers.check(this.key)
     })
 
+    const metered = new WeakMap<FastifyRequest, { accountId: string; bytes: number }>()
+    app.decorateRequest('meter', function (this: FastifyRequest, accountId: string, bytes: number) {
+      refused.check(accountId)
+      refused.note(accountId, bytes)
+      metered.set(this, { accountId, bytes })
+    })
+    app.decorateRequest('unmeter', function (this: FastifyRequest) {
+      const counted = metered.get(this)
+      if (counted) refused.giveBack(counted.accountId, counted.bytes)
+    })
+
     app.decorateRequest('rateHeaders', function (this: FastifyRequest) {
       return this.key ? rateHeaders(this.key, limits, lastSeen.get(this.key.keyId), clock()) : {}
     })
@@ -92,9 +110,11 @@ export const authenticate = plugin<AuthenticateOptions>(
     app.decorate('requireMessagesKey', requireKeyOf(tokenOfEither))
     app.addHook('onSend', (request, reply, _payload, done) => {
       reply.headers(request.rateHeaders())
-      const { key, bodyBytes, raw } = request
+      const { key, bodyBytes, isAdmitted, raw } = request
       // A client that stops sending a body occupies a connection; one that disconnects does not.
-      const isRefused = REFUSED.has(reply.statusCode) || (reply.statusCode === 408 && !raw.complete)
+      const status = reply.statusCode
+      const isRefused =
+        REFUSED.has(status) || (FAILED.has(status) && !isAdmitted) || (status === 408 && !raw.complete)
       if (key && isRefused && !raw.socket.destroyed) refused.note(senderOf(key), bodyBytes)
       done()
     })
@@ -243,6 +263,8 @@ interface RefusedRequestsOptions {
 const WINDOW_MS = 60_000
 /** Statuses of requests refused for their content, or for lack of balance. */
 const REFUSED = new Set([400, 402, 403, 404, 405, 413, 415, 422])
+/** The same, before a call was admitted: what the sender causes itself must not be free. */
+const FAILED = new Set([500, 503])
 
 interface Counted {
   requests: number
@@ -284,6 +306,13 @@ function createRefusedRequests(options: RefusedRequestsOptions) {
       counts.requests += 1
       counts.bytes += bytes
       counted.set(sender, counts)
+    },
+
+    giveBack(sender: string, bytes: number): void {
+      const counts = current(sender)
+      if (!counts) return
+      counts.requests = Math.max(0, counts.requests - 1)
+      counts.bytes = Math.max(0, counts.bytes - bytes)
     },
   }
 }

@@ -1,26 +1,18 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import type { TSchema } from 'typebox'
 import { createValidator } from '../../core/api/schema-validator.ts'
-import { nestedTooDeep, tooManyValues } from '../../core/calls/chat-request.ts'
-import {
-  type ExactJson,
-  exactJsonOf,
-  type JsonLimits,
-  MAX_NESTING,
-  scanJson,
-} from '../../core/json/json-text.ts'
+import { type ExactJson, exactJsonOf } from '../../core/json/json-text.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { threads } from '../../platform/process/thread-pool.ts'
 import {
   type BodyBudgetLimits,
   type BodyReservation,
   type BodySender,
   createBodyBudget,
 } from '../body-budget.ts'
+import { isThreaded, parseInThread, refuseExcess } from '../bounded-parse.ts'
 import { whenResponseCloses } from '../calls/event-stream.ts'
 import { readBody } from '../read-body.ts'
 
@@ -138,15 +130,6 @@ function senderOf({ key, actingSession, personSession }: FastifyRequest): BodySe
   return { accountId, keyId: key?.keyId ?? null }
 }
 
-/** A shorter body always parses in milliseconds, so its nesting is checked afterwards. */
-const LONG_BODY_BYTES = 64 * 1024
-/** A larger body is parsed in a thread; its transfer takes less time than parsing it. */
-const THREADED_BODY_BYTES = 512 * 1024
-const PARSE_LIMIT_MS = 5_000
-
-/** This many values are transferred from a thread, or parsed here, in a few tens of milliseconds. */
-const LIMITS: JsonLimits = { depth: MAX_NESTING, values: 100_000 }
-
 export interface ParseJsonOptions {
   /** How long an incomplete body may pause. */
   limits: { bodyIdleMs: number }
@@ -176,13 +159,12 @@ export const parseJson = plugin<ParseJsonOptions>(
       const body = await read(request)
       // Decoding would silently replace invalid bytes by U+FFFD.
       if (!isUtf8(body)) throw new ApiError('invalid_json', 'The request body is not valid UTF-8.')
-      if (body.length > THREADED_BODY_BYTES) {
+      if (isThreaded(body)) {
         const { value, exact } = await parseInThread(body)
         request.exactJson = exact
         return value
       }
-      const scan = body.length > LONG_BODY_BYTES ? scanJson(body, LIMITS) : 'ok'
-      if (scan !== 'ok') throw REFUSALS[scan]()
+      refuseExcess(body)
       const text = body.toString()
       const parsed = Promise.withResolvers<unknown>()
       parse(request, text, (error, value) => (error ? parsed.reject(error) : parsed.resolve(value)))
@@ -199,32 +181,6 @@ const compressed = (encoding: string): ApiError =>
     'unsupported_media_type',
     `The request body has the content encoding \`${encoding}\`. Send it uncompressed, without \`Content-Encoding\`.`,
   )
-
-const REFUSALS = {
-  'too-deep': nestedTooDeep,
-  'too-many-values': () => tooManyValues(LIMITS.values),
-  invalid: () => new ApiError('invalid_json', 'The request body is not valid JSON.'),
-}
-
-async function parseInThread(body: Buffer): Promise<{ value: unknown; exact: ExactJson | undefined }> {
-  const isWhole = body.byteLength === body.buffer.byteLength
-  const bytes = isWhole ? new Uint8Array(body.buffer as ArrayBuffer) : Uint8Array.from(body)
-  const outcome = await threads.run(
-    'parseJson',
-    { bytes, limits: LIMITS },
-    { weight: body.length, limitMs: PARSE_LIMIT_MS, transfer: [bytes.buffer] },
-  )
-  // Copying a large value took its time; the next step runs in a separate turn.
-  await nextTurn()
-  if (outcome.kind === 'refused') {
-    throw new ApiError('overloaded', 'The gateway is busy with large requests. Retry shortly.', {
-      retryAfterSeconds: 1,
-    })
-  }
-  const parsed = outcome.value
-  if (parsed.kind === 'value') return parsed
-  throw REFUSALS[parsed.kind]()
-}
 
 /**
  * Request validation. A route declares TypeBox schemas; Ajv compiles each once, at its first request:

@@ -1,19 +1,31 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type {
-  Chain,
-  StoredResponseStore,
-  StoredTurn,
+import {
+  bytesToRead,
+  type Chain,
+  type ResponseObject,
+  type StoredResponse,
+  type StoredResponseStore,
 } from '../../calls/stored-responses/stored-response-store.ts'
 import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
-import { inputItems, referencedCalls, withReferencedItems } from '../../core/calls/responses-items.ts'
+import type { ProviderPreferences } from '../../core/calls/provider-preferences.ts'
+import {
+  inputItems,
+  jsonBytes,
+  referencedCalls,
+  referencedItems,
+  type StoredItem,
+  withReferencedItems,
+} from '../../core/calls/responses-items.ts'
 import { normalizeResponsesRequest, ResponsesBody } from '../../core/calls/responses-request.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { type CallId, callIdOfResponse, newCallId, responseIdOf } from '../../core/kernel/ids.ts'
 import { onResponses } from '../../core/presets/apply-preset.ts'
+import { parseStored } from '../bounded-parse.ts'
 import { ResponsesFormat } from '../calls/responses-format.ts'
 import { callingKey, mayCall, type RequestedCall, serveCall } from '../calls/serve-call.ts'
 import { backgroundResponse, type StoredCall, storeBeforeEnd } from '../calls/store-response.ts'
+import { jsonArrayOf, readerOf, readStored } from '../calls/stored-reads.ts'
 import { withPreset } from '../calls/use-preset.ts'
 import { noSuchResponse, streamStoredResponse } from './stored-responses.ts'
 
@@ -54,7 +66,12 @@ export const responsesRoute =
         const { customTools } = normalized
         const ignored = [...leftOut, ...normalized.ignored]
         const isBackground = body.background === true
-        const isKept = body.store !== false
+        const isKept = body.store !== false && !forbidsRetention(normalized.call.preferences)
+        if (isBackground && !isKept)
+          throw invalid(
+            'background',
+            'A response in `background` is stored, which `provider.zdr` and `data_collection: "deny"` exclude.',
+          )
         // A response in background is streamed once it has ended.
         const call = isBackground ? { ...normalized.call, stream: false } : normalized.call
         const sealReasoning = body.include?.includes(ENCRYPTED_REASONING)
@@ -67,12 +84,16 @@ export const responsesRoute =
         const requested: RequestedCall = { call, fingerprint, format, ignored, preset }
         if (!isKept) return serveCall(key, requested, request, reply, deps)
         const callId = newCallId(deps.pathOf(accountId).dispatch.clock())
-        const items = JSON.stringify(inputItems(asked.input, callId))
-        const stored: StoredCall = { accountId, previousId, format, input: items, store, logger }
+        const isReadable = (encrypted: string) => openReasoning(encrypted) !== null
+        const toStore = (): StoredCall => ({
+          ...{ accountId, keyId: key.keyId, previousId, format, store, logger },
+          input: JSON.stringify(inputItems(asked.input, callId, isReadable)),
+        })
         requested.planned = { callId }
-        if (isBackground) return inBackground(requested, callId, stored, request, reply)
+        if (isBackground) return inBackground(requested, callId, toStore(), request, reply)
+        // Only for a call that was admitted.
         requested.watch = (writer, envelope) =>
-          storeBeforeEnd(writer, envelope, stored, () => reply.raw.destroyed)
+          storeBeforeEnd(writer, envelope, toStore(), () => reply.raw.destroyed)
         return serveCall(key, requested, request, reply, deps)
       },
     )
@@ -85,7 +106,7 @@ export const responsesRoute =
       request: FastifyRequest,
       reply: FastifyReply,
     ): Promise<FastifyReply> {
-      const { accountId, previousId } = stored
+      const { accountId, keyId, previousId, input } = stored
       if (request.headers['idempotency-key'] !== undefined)
         throw invalid(
           'Idempotency-Key',
@@ -94,7 +115,11 @@ export const responsesRoute =
       const isStream = (request.body as ResponsesBody).stream === true
       const head = { id: callId, created: Math.floor(Date.now() / 1000), model: requested.call.models[0]! }
       const response = backgroundResponse(head, stored, () => backgroundCalls.remove(callId))
-      const isPut = await store.put({ callId, accountId, previousId, turn: response.turn, isRunning: true })
+      const isPut = await store.put({
+        ...{ callId, accountId, keyId, previousId, input },
+        response: response.running,
+        isRunning: true,
+      })
       if (!isPut)
         throw invalid('background', 'The stored responses of this account leave no space for this one.')
       const background = backgroundCalls.add(callId)
@@ -106,7 +131,7 @@ export const responsesRoute =
           const writer = response.writer(envelope)
           if (!isStream) return writer
           const body = Promise.resolve().then(() => {
-            void streamStoredResponse(reply, store, { accountId, id: callId, after: -1 })
+            void streamStoredResponse(request, reply, store, { id: callId, after: -1 })
             return null
           })
           return { ...writer, body }
@@ -118,40 +143,75 @@ export const responsesRoute =
         // The call was not started.
         backgroundCalls.remove(callId)
         await store
-          .delete(accountId, callId)
+          .delete({ accountId, keyId }, callId)
           .catch((cause) => logger.warn({ err: cause, callId }, 'response not deleted'))
         throw error
       }
     }
   }
 
+/** Whether a call asks that nothing of it is kept. */
+const forbidsRetention = ({ zdr, dataCollection }: ProviderPreferences): boolean =>
+  zdr || dataCollection === 'deny'
+
 interface EarlierTurns {
   /** The items of the responses that this one continues, in order. */
-  history: StoredTurn['input']
+  history: StoredItem[]
   /** The items of the responses that its input refers to. */
-  items: StoredTurn['input']
+  items: StoredItem[]
 }
 
 /** Reads what a request continues and refers to; it counts as a part of its body. Throws ApiError. */
 async function earlierTurns(
   request: FastifyRequest,
   { previousId, input }: Pick<ResponsesBody, 'input'> & { previousId: string | null },
-  store: Pick<StoredResponseStore, 'chain' | 'findAll'>,
+  store: Pick<StoredResponseStore, 'chain' | 'findAll' | 'read'>,
   bytesMax: number,
 ): Promise<EarlierTurns> {
-  const { accountId } = callingKey(request)
-  const referenced = referencedCalls(input)
-  const turns = referenced.length > 0 ? await store.findAll(accountId, referenced) : []
-  const items = turns.flatMap(itemsOf)
-  if (previousId === null) return { history: [], items }
-  const chain = await store.chain(accountId, previousId, bytesMax - request.bodyBytes)
-  if (chain.kind !== 'found') throw notContinued(chain, previousId)
-  request.bodyReservation?.grow(chain.bytes)
-  request.bodyBytes += chain.bytes
-  return { history: chain.turns.flatMap(itemsOf), items }
+  const reader = readerOf(request)
+  const calls = referencedCalls(input)
+  const referenced = calls.length > 0 ? await store.findAll(reader, calls) : []
+  const bytesLeft = bytesMax - request.bodyBytes - bytesOf(referenced)
+  if (bytesLeft < 0) throw tooLong('The responses that the input refers to are too long together.', 'input')
+  let continued: StoredResponse[] = []
+  if (previousId !== null) {
+    const chain = await store.chain(reader, previousId, bytesLeft)
+    if (chain.kind !== 'found') throw notContinued(chain, previousId)
+    continued = chain.turns
+  }
+  const found = [...continued, ...referenced]
+  if (found.length === 0) return { history: [], items: [] }
+  const read = await readStored(request, { store, accountId: reader.accountId }, found, 'both')
+  if (read.length < found.length) throw noSuchResponse(goneOf(found, read), 'previous_response_id')
+  const json = jsonArrayOf(read.flatMap(({ input, response }) => [input, response]))
+  const parts = (await parseStored(json)) as Array<StoredItem[] | ResponseObject>
+  const turns = found.map((_, index) => ({
+    input: parts[2 * index] as StoredItem[],
+    response: parts[2 * index + 1] as ResponseObject,
+  }))
+  const last = continued.length > 0 ? turns[continued.length - 1]!.response : null
+  if (last !== null && last.status !== 'completed' && last.status !== 'incomplete')
+    throw notContinued({ kind: 'unfinished' }, previousId!)
+  request.bodyBytes += bytesOf(continued)
+  const items = turns.slice(continued.length).flatMap(itemsOf)
+  const named = new Set(referencedItems(input))
+  for (const item of items) if (named.has(item.id)) request.bodyBytes += jsonBytes(item)
+  return { history: turns.slice(0, continued.length).flatMap(itemsOf), items }
 }
 
-const itemsOf = ({ input, response }: StoredTurn) => [...input, ...response.output]
+const bytesOf = (turns: readonly StoredResponse[]): number =>
+  turns.reduce((sum, turn) => sum + bytesToRead(turn, 'both'), 0)
+
+const goneOf = (found: readonly StoredResponse[], read: readonly { callId: string }[]): string =>
+  found.find(({ callId }) => read.every((each) => each.callId !== callId))!.callId
+
+const itemsOf = ({ input, response }: { input: StoredItem[]; response: ResponseObject }): StoredItem[] => [
+  ...input,
+  ...response.output,
+]
+
+const tooLong = (message: string, param: string): ApiError =>
+  new ApiError('request_too_large', message, { param })
 
 function notContinued(chain: Exclude<Chain, { kind: 'found' }>, previousId: string): ApiError {
   const param = 'previous_response_id'
@@ -159,10 +219,9 @@ function notContinued(chain: Exclude<Chain, { kind: 'found' }>, previousId: stri
     case 'missing':
       return noSuchResponse(chain.id, param)
     case 'too-long':
-      return new ApiError(
-        'request_too_large',
+      return tooLong(
         'The responses that this one continues are too long together. Start a new conversation.',
-        { param },
+        param,
       )
     case 'unfinished':
       return invalid(

@@ -187,7 +187,12 @@ const SCOPES: Record<KeyScope, { label: string; hint: string; permission: Permis
   presets: {
     label: 'Manage presets',
     hint: 'Through /v2/presets. Every key of the account can call with presets, also without this.',
-    permission: 'keys',
+    permission: 'integrations',
+  },
+  responses: {
+    label: 'Read responses of other keys',
+    hint: 'Without this, the key reads and continues only the stored responses that it made.',
+    permission: 'all_keys',
   },
 }
 

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { PresetList, PresetView } from '../../../src/core/api/presets.ts'
-import { presetsQuery } from '../../api/queries.ts'
+import { presetsQuery, sessionQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { DialogBox, FormDialog } from '../../components/feedback/dialogs.tsx'
 import { QueryView } from '../../components/feedback/messages.tsx'
@@ -20,6 +20,7 @@ interface PresetDialogProps {
 /** Loads the settings of a preset into the playground, or saves those of the playground as one. */
 export function PlaygroundPresets({ settings, onLoad, onClose }: PresetDialogProps) {
   const query = useQuery(presetsQuery)
+  const mayChange = useQuery(sessionQuery).data?.permissions.includes('integrations') ?? false
   const [isSaving, setIsSaving] = useState(false)
   if (isSaving && query.data) return <SaveDialog settings={settings} presets={query.data} onClose={onClose} />
   return (
@@ -39,11 +40,13 @@ export function PlaygroundPresets({ settings, onLoad, onClose }: PresetDialogPro
             <p className="text-muted">
               Your app calls with a preset by its name. <Link to="/presets">All presets</Link>
             </p>
-            <div className="row justify-end">
-              <Button kind="primary" onClick={() => setIsSaving(true)}>
-                Save these settings …
-              </Button>
-            </div>
+            {mayChange && (
+              <div className="row justify-end">
+                <Button kind="primary" onClick={() => setIsSaving(true)}>
+                  Save these settings …
+                </Button>
+              </div>
+            )}
           </>
         )}
       </QueryView>
