@@ -24,6 +24,7 @@ import type { Config } from '../src/config.ts'
 import { unchargedCostLimits } from '../src/core/billing/uncharged-cost.ts'
 import { newId } from '../src/core/kernel/ids.ts'
 import { DAY_MS } from '../src/core/kernel/time.ts'
+import { eraseDeletedAccounts, hasErasures } from '../src/operations/account-erasure.ts'
 import { createAlarmNoticeStore } from '../src/operations/alarm-notice-store.ts'
 import { createAlarmStore } from '../src/operations/alarm-store.ts'
 import { createAuditLog } from '../src/operations/audit-log.ts'
@@ -40,6 +41,7 @@ import { settleDuePayments } from '../src/payments/x402/settle-due-payments.ts'
 import type { BodyStore } from '../src/platform/body-store/body-store.ts'
 import { createClickHouse } from '../src/platform/clickhouse.ts'
 import { createServerCheck } from '../src/platform/observability/redis-servers.ts'
+import { createTimedJob } from '../src/platform/observability/timed-job.ts'
 import type { Postgres } from '../src/platform/postgres/postgres.ts'
 import { createFindQueuedCalls } from '../src/platform/queues/call-jobs.ts'
 import type { CallQueues } from '../src/platform/queues/call-queues.ts'
@@ -56,6 +58,8 @@ interface ScheduledJob extends Job {
   on: 'one-process' | 'every-process'
   /** Whose job it is. Absent: the fleet's. */
   shard?: number
+  /** A run longer than this is an alarm. Absent: half a minute; null: runs may be long. */
+  slowMs?: number | null
 }
 
 /** The dependencies of the scheduled jobs. */
@@ -75,6 +79,7 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 /** A run that takes longer to stop is aborted; the next run, of any process, continues. */
 const STOP_WITHIN_MS = 2 * SECOND_MS
+const SLOW_MS = 30 * SECOND_MS
 /** Beyond the deadlines of a call: another worker may take it over at its end. */
 const BODY_SLACK_MS = 5 * MINUTE_MS
 const ALARMS_AT_ONCE = 500
@@ -84,7 +89,9 @@ const ALARMS_KEPT_MS = 90 * DAY_MS
 /** Starts every job that the settlement process runs on a schedule. A job that fails is logged and runs again. */
 export async function startSchedules(parts: ScheduleParts): Promise<{ stop(): Promise<void> }> {
   const { redis, logger } = parts
-  const running = (await scheduledJobs(parts)).map(({ on, ...job }) => {
+  const timed = createTimedJob(parts.registry, logger)
+  const running = (await scheduledJobs(parts)).map(({ on, slowMs = SLOW_MS, ...untimed }) => {
+    const job = { ...untimed, run: timed(untimed, slowMs) }
     const onFailure = (error: unknown) =>
       logger.error({ err: error, shard: job.shard }, `${job.name} failed, retrying`)
     return on === 'one-process'
@@ -102,10 +109,11 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
   const payments = { ...deps, ...parts.payments }
   const costs = createUnchargedCostStore(postgres)
   const alarms = createAlarmStore(postgres)
+  const announce = announceKeyChange.bind(null, redis)
   const unchargedCost = {
     costs,
     accounts: createAccountStore(postgres, postLedger),
-    announce: announceKeyChange.bind(null, redis),
+    announce,
     auditedAction: createAuditLog(postgres, logger).auditedAction,
     limits: unchargedCostLimits(config),
     logger,
@@ -152,6 +160,14 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
   return [
     ...queues.calls.flatMap((ofShard) => shardJobs(parts, ofShard)),
     { name: 'retention', on: one, everyMs: 30 * SECOND_MS, run: prune },
+    {
+      name: 'account-erasure',
+      on: one,
+      everyMs: 5 * SECOND_MS,
+      isDue: () => hasErasures(postgres),
+      slowMs: null,
+      run: (stopping) => eraseDeletedAccounts({ ...parts, announce }, stopping),
+    },
     { name: 'stored-files', on: one, everyMs: 10 * MINUTE_MS, run: () => files.sweep(callMs) },
     {
       name: 'partitions',
@@ -212,7 +228,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
       firstAfterMs: 10 * SECOND_MS,
       run: createProviderHoursRollup(createProviderHours(auditPostgres), Date.now),
     },
-    { name: AUDIT_JOB, on: one, everyMs: SECOND_MS, stopWithinMs: STOP_WITHIN_MS, ...audits },
+    { name: AUDIT_JOB, on: one, everyMs: SECOND_MS, stopWithinMs: STOP_WITHIN_MS, slowMs: null, ...audits },
   ]
 }
 
@@ -269,6 +285,7 @@ function archiveJob({ config, holds, audits, auditPostgres, logger }: SchedulePa
     {
       name: 'archive',
       on: 'one-process',
+      slowMs: null,
       everyMs: 60 * MINUTE_MS,
       firstAfterMs: 5 * MINUTE_MS,
       stopWithinMs: STOP_WITHIN_MS,
@@ -285,6 +302,7 @@ function analyticsJob({ config, postgres }: ScheduleParts): ScheduledJob[] {
     {
       name: 'analytics',
       on: 'one-process',
+      slowMs: null,
       everyMs: 2 * SECOND_MS,
       stopWithinMs: STOP_WITHIN_MS,
       run: (stopping) => exportCalls({ postgres, clickHouse, clock: Date.now }, stopping),

@@ -15,7 +15,7 @@ import type { KeyChange } from '../platform/redis/key-changes.ts'
 /**
  * Deletes an account for its holder, or an organisation for an owner. The data for the ledger and its audit is kept
  * without a name: the account's row, its postings, top-ups, calls (counts and amounts) and revoked keys. All personal
- * data is deleted.
+ * data is deleted: what grows with calls by the job of account-erasure.ts, from then on, the rest in one transaction.
  */
 const LOCK =
   'SELECT balance_pico AS "balancePico" FROM accounts WHERE id = $1 AND deleted_at IS NULL FOR UPDATE'
@@ -24,26 +24,14 @@ const REVOKE_KEYS = `
 UPDATE api_keys SET state = 'revoked', revoked_at = coalesce(revoked_at, now()), name = '', prompt_log_days = NULL
 WHERE account_id = $1`
 
-/** The keys that the person created in organisations; returns their ids. */
+/** The keys that the person created in organisations. */
 const REVOKE_MADE_KEYS = `
 UPDATE api_keys SET state = 'revoked', revoked_at = now()
-WHERE created_by = $1 AND account_id <> $1 AND state = 'active' RETURNING id`
-
-const LABELS_AT_ONCE = 2_000
-/** In pages by admission and id, since an account may have made millions of calls. Returns the last call of the page. */
-const FORGET_LABELS = `
-WITH page AS (
-  SELECT id, admitted_at_ms, labels IS NOT NULL AS labelled FROM call_records
-  WHERE account_id = $1 AND admitted_at_ms >= $2::bigint AND (admitted_at_ms, id) > ($2::bigint, $3)
-  ORDER BY admitted_at_ms, id LIMIT ${LABELS_AT_ONCE}
-), forgotten AS (
-  UPDATE call_records SET labels = NULL WHERE id IN (SELECT id FROM page WHERE labelled)
-)
-SELECT id, admitted_at_ms AS "atMs" FROM page ORDER BY admitted_at_ms DESC, id DESC LIMIT 1`
+WHERE created_by = $1 AND account_id <> $1 AND state = 'active'`
 
 export function createAccountDeletion(deps: {
   postgres: Postgres
-  holds: Pick<HoldStore, 'balance' | 'expireAccount'>
+  holds: Pick<HoldStore, 'balance'>
   members: Pick<MemberStore, 'ownedAlone'>
   passwordCheck: PasswordCheck
   adjustBalance: (adjustment: Adjustment) => Promise<AdjustedBalance>
@@ -101,19 +89,6 @@ export function createAccountDeletion(deps: {
     })
   }
 
-  const forgetLabels = async (accountId: string): Promise<void> => {
-    let last: { id: string; atMs: bigint } | undefined = { id: '', atMs: 0n }
-    while (last) {
-      const { id, atMs }: { id: string; atMs: bigint } = last
-      ;[last] = await postgres.$queryRawUnsafe<Array<{ id: string; atMs: bigint }>>(
-        FORGET_LABELS,
-        accountId,
-        atMs,
-        id,
-      )
-    }
-  }
-
   return {
     /**
      * `personId`: the person whose password is given. Throws ApiError for a wrong password, for the only owner of an
@@ -133,18 +108,16 @@ export function createAccountDeletion(deps: {
         })
       })
       await forfeit(account, forfeitUsd)
-      const made = await postgres.$transaction(async (transaction) => {
+      await postgres.$transaction(async (transaction) => {
         const [row] = await transaction.$queryRawUnsafe<Array<{ balancePico: bigint }>>(LOCK, account.id)
         if (row?.balancePico !== 0n)
           throw new ApiError('conflict', 'The balance has changed. Check it and retry.')
         await removePeople(transaction, account)
-        return transaction.$queryRawUnsafe<Array<{ id: string }>>(REVOKE_MADE_KEYS, account.id)
+        await transaction.$executeRawUnsafe(REVOKE_MADE_KEYS, account.id)
+        await transaction.accountErasure.create({ data: { accountId: account.id } })
       })
-      await forgetLabels(account.id)
       deps.logger.info({ accountId: account.id }, 'account deleted by its holder')
       await deps.announce({ accountId: account.id })
-      for (const { id: keyId } of made) await deps.announce({ keyId })
-      await holds.expireAccount(account.id)
     },
   }
 }
@@ -176,9 +149,6 @@ async function removePeople(transaction: PostgresTransaction, account: Account):
   await transaction.passkey.deleteMany(ofAccount)
   await transaction.identity.deleteMany(ofAccount)
   await transaction.signInStep.deleteMany(ofAccount)
-  await transaction.promptLog.deleteMany(ofAccount)
-  await transaction.storedResponse.deleteMany(ofAccount)
-  await transaction.routerOutcome.deleteMany(ofAccount)
   await transaction.providerKey.deleteMany(ofAccount)
   await transaction.preset.deleteMany(ofAccount)
   // Invoices are kept unchanged, because tax law requires them.

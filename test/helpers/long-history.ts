@@ -12,6 +12,7 @@ interface LongHistory {
   calls: number
   /** Nine calls of ten are theirs. */
   busyAccountId: string
+  /** Half of the rest are of the first, those of the others follow each other: statistics expect few calls of an account. */
   otherAccountIds: readonly string[]
   /** Keys of each account: `<account>_<number>`. */
   keys: number
@@ -42,7 +43,9 @@ export async function fillHistory(databaseUrl: string, history: LongHistory): Pr
          at_ms, at_ms + 3, at_ms + 500, at_ms + 2000, at_ms + 2100
        FROM (
          SELECT n, $3::bigint + n * ($4::bigint - $3::bigint) / $1::bigint AS at_ms,
-                CASE WHEN n % 10 > 0 THEN $2 ELSE ($6::text[])[1 + n / 10 % cardinality($6::text[])] END AS account
+                CASE WHEN n % 10 > 0 THEN $2
+                     ELSE ($6::text[])[CASE WHEN n % 20 = 0 THEN 1 ELSE 2 + n * (cardinality($6::text[]) - 1) / $1::bigint END]
+                END AS account
          FROM generate_series(0::bigint, $1::bigint - 1) AS n
        ) AS call`,
       [calls, busyAccountId, fromMs, toMs, keys, otherAccountIds],

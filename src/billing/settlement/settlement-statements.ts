@@ -124,6 +124,8 @@ const replaced = [...names.filter((name) => name !== 'id'), 'duplicate_of', 'set
 const SELECTED: Partial<Record<string, string>> = {
   account_id: 'account.id',
   charge_pico: 'CASE WHEN key.call_id IS NULL THEN call.charge_pico ELSE 0 END',
+  // Those of a deleted account are being erased.
+  labels: 'CASE WHEN account.deleted_at IS NULL THEN call.labels END',
 }
 const selected = names.map((name) => SELECTED[name] ?? `call.${name}`)
 
@@ -161,7 +163,7 @@ export const SETTLE = `
 WITH call AS MATERIALIZED (
   SELECT * FROM json_to_recordset($1::json) AS call (${typedColumns.join(', ')})
 ), account AS MATERIALIZED (
-  SELECT id, balance_pico, version FROM accounts
+  SELECT id, balance_pico, version, deleted_at FROM accounts
   WHERE id IN (SELECT account_id FROM call) ORDER BY id FOR UPDATE
 ), key AS MATERIALIZED (
   INSERT INTO idempotency_keys AS known (account_id, key_digest, call_id, admitted_at_ms)

@@ -151,6 +151,13 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: () => 'The monthly partitions of the database could not be created.',
     page: '',
   },
+  'job-slow': {
+    severity: 'warning',
+    ...quietFor(HOUR_MS),
+    sentence: ({ subject, fields }) =>
+      `The scheduled job ${subject} took ${of(fields, 'durationMs')} ms, more than the ${of(fields, 'slowMs')} ms that are expected.`,
+    page: '',
+  },
   'archive-failed': {
     severity: 'warning',
     ...condition,

@@ -156,6 +156,9 @@ describe('the deletion of an account', () => {
     })
     await expectError(again, 401, 'invalid_credentials')
     expect([401, 403]).toContain((await call()).status)
+    await eventually(async () =>
+      expect(await stack.postgres.accountErasure.count({ where: { accountId } })).toBe(0),
+    )
 
     const tables = await stack.postgres.$queryRaw<{ name: string; hasAccount: boolean }[]>`
       SELECT table_name AS name, bool_or(column_name = 'account_id') AS "hasAccount"
