@@ -5,6 +5,14 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { QUARTER_MS, usageSpans } from './account-usage.ts'
 
 export type MarginGroup = MarginView['group_by']
+export type MarginSort = 'revenue' | 'cost' | 'margin'
+
+/** Rows of the report in their order: how many, and after how many. */
+export interface MarginPage {
+  sort: MarginSort
+  after: number
+  limit: number
+}
 
 /** Revenue and cost of some calls, pico-USD. */
 export interface MarginSums {
@@ -19,6 +27,9 @@ export interface MarginSums {
 
 export interface Margin {
   rows: Array<MarginSums & { group: string }>
+  /** Whether more rows follow. */
+  hasMore: boolean
+  /** Of all rows, not of the page. */
   total: MarginSums
 }
 
@@ -30,11 +41,18 @@ const GROUPS: Record<MarginGroup, string> = {
   day: "to_char(date '1970-01-01' + (starts_at_ms / 86400000)::integer, 'YYYY-MM-DD')",
 }
 
+const SORTS: Record<MarginSort, string> = {
+  revenue: 'revenue DESC',
+  cost: 'cost + broken DESC',
+  // What loses most comes first.
+  margin: 'revenue - cost - broken',
+}
+
 const totals = (widthMs: number, from: string, to: string) =>
   `(SELECT * FROM usage_totals WHERE width_ms = ${widthMs} AND starts_at_ms >= ${from}::bigint AND starts_at_ms < ${to}::bigint)`
 
 /** Whole days, and quarters of an hour before and after them. Sums are text. */
-const marginSql = (group: MarginGroup) => `
+const marginSql = (group: MarginGroup, sort: MarginSort) => `
 WITH used AS (
   ${[totals(QUARTER_MS, '$1', '$2'), totals(DAY_MS, '$2', '$3'), totals(QUARTER_MS, '$3', '$4')].join(' UNION ALL ')}
 ), summed AS (
@@ -44,21 +62,28 @@ WITH used AS (
   FROM used WHERE calls > 0 OR broken_prompt_tokens > 0 OR broken_pico > 0
   GROUP BY GROUPING SETS ((${GROUPS[group]}), ())
 )
-SELECT "group", "isTotal", coalesce(calls, 0)::text AS "calls", coalesce(prompt, 0)::text AS "promptTokens",
+SELECT "group", coalesce(calls, 0)::text AS "calls", coalesce(prompt, 0)::text AS "promptTokens",
        coalesce(completion, 0)::text AS "completionTokens", coalesce(revenue, 0)::text AS "revenuePico",
        coalesce(cost, 0)::text AS "costPico", coalesce(broken, 0)::text AS "brokenPico"
-FROM summed
-ORDER BY "isTotal" DESC, ${group === 'day' ? '"group"' : 'revenue DESC, "group"'} LIMIT $5::integer`
+FROM (
+  SELECT *, row_number() OVER (PARTITION BY "isTotal" ORDER BY ${group === 'day' ? '' : `${SORTS[sort]}, `}"group") AS place FROM summed
+) AS placed
+WHERE "isTotal" OR place > $5::integer
+ORDER BY "isTotal" DESC, place LIMIT $6::integer`
 
 type Row = Record<keyof MarginSums, string> & { group: string | null }
 
 export function createMarginStore(postgres: Postgres) {
   return {
     /**
-     * The margin of calls admitted in a period, which is extended to whole quarters of an hour. Null when there are more
-     * groups than `rowsMax`.
+     * A page of the margin of calls admitted in a period, which is extended to whole quarters of an hour. Days are in their
+     * own order.
      */
-    async margin({ fromMs, toMs }: TimeRange, group: MarginGroup, rowsMax: number): Promise<Margin | null> {
+    async margin(
+      { fromMs, toMs }: TimeRange,
+      group: MarginGroup,
+      { sort, after, limit }: MarginPage,
+    ): Promise<Margin> {
       const quarters = {
         fromMs: Math.floor(fromMs / QUARTER_MS) * QUARTER_MS,
         toMs: Math.ceil(toMs / QUARTER_MS) * QUARTER_MS,
@@ -66,13 +91,17 @@ export function createMarginStore(postgres: Postgres) {
       const { daysFromMs, daysToMs } = usageSpans(quarters, { byDay: true })
       const times = [quarters.fromMs, daysFromMs, daysToMs, quarters.toMs]
       const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
-        marginSql(group),
+        marginSql(group, sort),
         ...times.map(BigInt),
-        rowsMax + 2,
+        after,
+        limit + 2,
       )
       if (!total) throw new Error('the sums of the margin returned no row')
-      if (rows.length > rowsMax) return null
-      return { total: toSums(total), rows: rows.map((row) => ({ group: row.group ?? '-', ...toSums(row) })) }
+      return {
+        total: toSums(total),
+        rows: rows.slice(0, limit).map((row) => ({ group: row.group ?? '-', ...toSums(row) })),
+        hasMore: rows.length > limit,
+      }
     },
   }
 }

@@ -207,13 +207,13 @@ export const MarginMetrics = Type.Object({
 })
 export type MarginMetrics = Static<typeof MarginMetrics>
 
-/** GET /admin/api/margin?from&to&group_by=model|provider|day|account. */
+/** GET /admin/api/margin?from&to&group_by=model|provider|day|account&sort=revenue|cost|margin&limit&cursor. */
 export const MarginView = Type.Object({
   object: Type.Literal('margin'),
   from: IsoTime,
   to: IsoTime,
   group_by: Type.Enum(['model', 'provider', 'day', 'account']),
-  /** The greatest revenue first, or by day. */
+  /** The greatest revenue or cost or the least margin first, or by day. */
   data: Type.Array(
     Type.Object({
       ...MarginMetrics.properties,
@@ -222,6 +222,8 @@ export const MarginView = Type.Object({
       name: nullable(Type.String()),
     }),
   ),
+  next_cursor: nullable(Type.String()),
+  /** Of all rows, not of the page. */
   total: MarginMetrics,
 })
 export type MarginView = Static<typeof MarginView>

@@ -4,7 +4,6 @@ import type { MarginSums } from '../../billing/reports/margin-store.ts'
 import { LedgerView, type MarginMetrics, MarginView } from '../../core/api/billing.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { TIME_RANGE, timeRange } from '../../core/billing/usage-query.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
@@ -15,10 +14,13 @@ const MarginQuery = Type.Object(
   {
     ...TIME_RANGE,
     group_by: Type.Enum(['model', 'provider', 'day', 'account'], { default: 'model' }),
+    sort: Type.Enum(['revenue', 'cost', 'margin'], { default: 'revenue' }),
+    limit: Type.Integer({ minimum: 1, maximum: 1_000, default: 1_000 }),
+    /** How many rows came before. */
+    cursor: Type.Integer({ minimum: 0, maximum: 1e9, default: 0 }),
   },
   CLOSED,
 )
-const ROWS_MAX = 1_000
 const REPORTS_MAX = 2
 
 /** GET /margin: revenue, cost and margin; GET /ledger: the sums of the ledger's accounts. */
@@ -32,15 +34,10 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     schema: { querystring: MarginQuery, response: { 200: MarginView } },
   }
   app.get('/margin', ofMargin, async (request) => {
-    const { group_by: groupBy } = request.query
+    const { group_by: groupBy, sort, limit, cursor: after } = request.query
     const range = timeRange(request.query, clock())
     return slots.run(askingOperator(request).actor, async () => {
-      const found = await margin.margin(range, groupBy, ROWS_MAX)
-      if (!found)
-        throw new ApiError(
-          'invalid_request',
-          `The result has more than ${ROWS_MAX} rows. Choose a shorter period.`,
-        )
+      const found = await margin.margin(range, groupBy, { sort, after, limit })
       const names =
         groupBy === 'account'
           ? await directory.names(found.rows.map(({ group }) => group))
@@ -55,6 +52,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
           name: names.get(group) ?? null,
           ...marginMetrics(sums),
         })),
+        next_cursor: found.hasMore ? String(after + limit) : null,
         total: marginMetrics(found.total),
       }
     })

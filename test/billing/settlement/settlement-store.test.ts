@@ -185,7 +185,11 @@ describe('the settlement store', () => {
     expect(await brokenChecks()).toEqual([])
     const costPico = BigInt(40 + 6 * 3 + 4 * 2 + 10 + 20)
     const range = { fromMs: now - 60_000, toMs: now + 60_000 }
-    const margin = await createMarginStore(ledger.postgres).margin(range, 'model', 10)
+    const margin = await createMarginStore(ledger.postgres).margin(range, 'model', {
+      sort: 'revenue',
+      after: 0,
+      limit: 10,
+    })
     expect(margin?.total).toMatchObject({ calls: 1n, costPico })
     const view = operatorCall(toListedCall(record))
     expect(view).toMatchObject({ audio_tokens: 6, cost_usd: formatUsd(picoUsd(costPico)) })

@@ -324,9 +324,11 @@ describe('limits of an account', () => {
 
 describe('ledger', () => {
   test('the ledger sums to zero, and the margin is what calls earned less what they cost', async () => {
-    const owner = await stack.account('10.00')
-    await callOf(owner)
-    await stack.settled(owner.accountId)
+    const [owner, other] = [await stack.account('10.00'), await stack.account('10.00')]
+    for (const account of [owner, other]) {
+      await callOf(account)
+      await stack.settled(account.accountId)
+    }
     const ledger = await admin.get<LedgerView>('/ledger')
     expect(ledger.total_usd).toBe('0.00')
     expect(ledger.data.map(({ ledger_account }) => ledger_account)).toEqual(
@@ -345,6 +347,15 @@ describe('ledger', () => {
     const byAccount = await admin.get<MarginView>('/margin?group_by=account')
     const { email } = await stack.postgres.account.findUniqueOrThrow({ where: { id: owner.accountId } })
     expect(byAccount.data.find(({ group }) => group === owner.accountId)).toMatchObject({ name: email })
+    const pages: MarginView[] = []
+    for (let cursor: string | null = '0'; cursor !== null; cursor = pages.at(-1)!.next_cursor)
+      pages.push(await admin.get<MarginView>(`/margin?group_by=account&sort=cost&limit=1&cursor=${cursor}`))
+    expect(pages.length).toBe(byAccount.data.length)
+    expect(pages.length).toBeGreaterThan(1)
+    expect(new Set(pages.flatMap(({ data }) => data.map(({ group }) => group))).size).toBe(pages.length)
+    const costs = pages.map(({ data }) => Number(data[0]!.cost_usd))
+    expect(costs).toEqual(costs.toSorted((a, b) => b - a))
+    expect(pages.at(-1)!.total).toEqual(byAccount.total)
     const byModel = await admin.get<MarginView>('/margin?group_by=model')
     expect(byModel.data[0]?.group).toBe('test/plain')
     const byProvider = await admin.get<MarginView>('/margin?group_by=provider')

@@ -101,7 +101,7 @@ function AddModel() {
 }
 
 function Margin({ margin }: { margin: MarginView }) {
-  const { total, data, group_by: by } = margin
+  const { total, data, group_by: by, next_cursor: next } = margin
   return (
     <>
       <Stats
@@ -114,7 +114,9 @@ function Margin({ margin }: { margin: MarginView }) {
           'Margin %': rate(total),
         }}
       />
-      <Panel title={`By ${by}`}>
+      <Panel
+        title={next === null ? `By ${by}` : `By ${by}: the ${formatCount(data.length)} with the most revenue`}
+      >
         {data.length === 0 ? (
           <EmptyState icon={Percent}>No calls in this period.</EmptyState>
         ) : (
