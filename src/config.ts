@@ -237,16 +237,6 @@ const Settings = Type.Object({
   ),
   defaultCompletionLimit: integer(4_096, 'tokens, if the client sets no limit'),
 
-  autoShadowPercent: integer(
-    0,
-    'of the calls of `auto` that another model answers a second time, at your cost, to compare the two; see [auto-routing.md](auto-routing.md#shadows)',
-    [0, 100],
-  ),
-  autoShadowUsdPerDay: amountUsd(
-    '1.00',
-    'what these second answers and their judges may cost you in a UTC day',
-  ),
-
   freeCreditUsd: amountUsd('0.50', 'per sign-up; see [accounts.md](accounts.md#free-credit)'),
   freeCreditBudgetUsd: amountUsd('25.00', 'free credit of the whole gateway per hour'),
   freeCreditsPerAddress: integer(5, 'free credits a day for one IPv4 address or IPv6 /64', [0]),

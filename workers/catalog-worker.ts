@@ -17,7 +17,6 @@ import { pollEvery } from '../src/platform/process/poll-every.ts'
 import { CATALOG_QUEUE, type CatalogQueue, scheduleCatalogJob } from '../src/platform/queues/queues.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
 import { queuePrefix } from '../src/platform/redis/redis-keys.ts'
-import { announceInstalled, installedVersion } from '../src/routing/learning/version-store.ts'
 import { createCatalogMetrics } from './catalog-metrics.ts'
 
 export interface CatalogWorkerOptions extends ComposedCatalog {
@@ -110,8 +109,6 @@ function createSync(parts: CatalogWorkerOptions): () => Promise<void> {
     if (looks++ % EDITS_EVERY === 0) {
       const version = await latestEditsVersion(postgres)
       if (version !== null && version !== known?.stored?.id) await announceEdits(postgres, redis)
-      const installed = await installedVersion(postgres)
-      if (installed !== (known?.learned?.id ?? null)) await announceInstalled(postgres, redis)
       const keys = await readPlatformKeys(postgres)
       if (!isDeepStrictEqual(keys, known?.platformKeys ?? [])) await announcePlatformKeys(postgres, redis)
     }

@@ -15,8 +15,6 @@ import { createRedisResync } from '../src/calls/worker/redis-resync.ts'
 import { KEPT_OUTBOX_BYTES, RunningCalls } from '../src/calls/worker/running-calls.ts'
 import { createLedgerLossCheck, createSettledCalls } from '../src/calls/worker/settled-calls.ts'
 import { SettlementOutbox } from '../src/calls/worker/settlement-outbox.ts'
-import { createShadowCalls, type ShadowCalls } from '../src/calls/worker/shadow-calls.ts'
-import { createShadowSpend } from '../src/calls/worker/shadow-spend.ts'
 import { createSlotPool, type SlotPool } from '../src/calls/worker/worker-slots.ts'
 import { composeCallTexts, watchShard } from '../src/compose/call-path.ts'
 import { composeCatalog } from '../src/compose/catalog.ts'
@@ -25,7 +23,6 @@ import type { Config } from '../src/config.ts'
 import type { CallJob, SettlementRecord } from '../src/core/calls/call-job.ts'
 import type { CatalogSnapshot } from '../src/core/catalog/catalog.ts'
 import { newId } from '../src/core/kernel/ids.ts'
-import { parseUsd } from '../src/core/kernel/money.ts'
 import { openBodyStore } from '../src/platform/body-store/create-body-store.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { pollEvery } from '../src/platform/process/poll-every.ts'
@@ -43,7 +40,6 @@ import type { EpochWatch } from '../src/platform/redis/redis-epoch.ts'
 import { shardNumbers } from '../src/platform/redis/redis-keys.ts'
 import { createProviderClients, createTransport } from '../src/providers/provider-clients.ts'
 import { createBreakerBoard, exportBreakers } from '../src/routing/circuit-breaker/breaker-board.ts'
-import { createOutcomeStore } from '../src/routing/learning/outcome-store.ts'
 import { createMeasureLog } from '../src/routing/offer-measures.ts'
 import { createRetryBudget } from '../src/routing/retry-budget.ts'
 
@@ -77,7 +73,7 @@ export async function startDispatchRole(
   const { platformKeys, catalog } = await composeCatalog(config, clients, subscriber)
   const transport = createTransport(config)
   resources.defer(() => transport.close())
-  // Connects with the first call on a BYOK key, or the first shadow.
+  // Connects with the first call on a BYOK key.
   const postgres = clients.connections.postgres('switchyard-dispatch-keys', KEYS_POSTGRES)
   const byokKeys = await openByokKeyVault({
     postgres,
@@ -107,13 +103,6 @@ export async function startDispatchRole(
     meter: createAttemptMeter(measures, clients.registry),
     ...{ byokKeys, board, budget, settings: config, logger, now: clients.fleetClock, random: Math.random },
   })
-  const shadows = createShadowCalls({
-    ...{ chain, logger, catalog: catalog.snapshot, clock: clients.fleetClock, random: Math.random },
-    spend: createShadowSpend(redis, { limitPico: parseUsd(config.autoShadowUsdPerDay), clock: Date.now }),
-    outcomes: createOutcomeStore(postgres),
-    registry: clients.registry,
-  })
-  resources.defer(() => shadows.stop())
   const served = servedShards(config)
   const pool = createSlotPool(config.workerConcurrency)
   const countCall = createCallMetrics(clients.registry, report)
@@ -130,7 +119,7 @@ export async function startDispatchRole(
     const { dispatch: dispatchQueue, settlement, callJobs } = queues.calls[shard]!
     const calls = new RunningCalls(Math.floor(KEPT_OUTBOX_BYTES / served.length))
     const worker = await composeDispatch({
-      ...{ shard, jobs, calls, callJobs, dispatchQueue, archive, chain, countCall, shadows, logger },
+      ...{ shard, jobs, calls, callJobs, dispatchQueue, archive, chain, countCall, logger },
       redis: redis.shard(shard),
       subscriber: subscriber.shard(shard),
       localHub: localHub && (() => localHub(shard)),
@@ -197,7 +186,6 @@ interface DispatchParts {
   archive: CompletionArchive
   /** Called with each call that ended here. */
   countCall?: (record: SettlementRecord) => void
-  shadows?: ShadowCalls
   settings: {
     concurrency: number
     pool?: SlotPool

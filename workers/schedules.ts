@@ -7,6 +7,7 @@ import { createMonthPartitions } from '../src/billing/archive/month-partitions.t
 import { createAuditSchedule } from '../src/billing/audit/audit-schedule.ts'
 import { failureCreditLimits } from '../src/billing/audit/failure-credit-audit.ts'
 import { runAudit } from '../src/billing/audit/run-audit.ts'
+import { pruneCallFeedback } from '../src/billing/call-records/call-feedback-store.ts'
 import { createBalanceStore } from '../src/billing/ledger/balance-store.ts'
 import { postLedger } from '../src/billing/ledger/ledger-store.ts'
 import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
@@ -50,7 +51,6 @@ import { type Job, runOnEveryProcess, runOnOneProcess } from '../src/platform/re
 import { announceKeyChange } from '../src/platform/redis/key-changes.ts'
 import { createEpochReader } from '../src/platform/redis/redis-epoch.ts'
 import { AUDIT_JOB } from '../src/platform/redis/redis-keys.ts'
-import { pruneOutcomes } from '../src/routing/learning/outcome-store.ts'
 
 /** One row of the table of scheduled jobs. */
 interface ScheduledJob extends Job {
@@ -137,7 +137,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
     await sweepCallBodies(postgres, callMs)
     await prunePromptLogs(postgres)
     await pruneStoredResponses(postgres)
-    await pruneOutcomes(postgres)
+    await pruneCallFeedback(postgres)
     await costs.prune()
     await pruneAccountActions(postgres)
     await pruneSentMails(postgres)

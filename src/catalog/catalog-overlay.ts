@@ -24,8 +24,6 @@ export interface CatalogOverlay {
   version: string
   /** The operator's edits, which override everything else; `id` is their version in PostgreSQL. */
   stored: (CatalogSource & { id: string }) | null
-  /** The installed version of the router; `id` is its number. The operator's edits override it. */
-  learned: (CatalogSource & { id: string }) | null
   /** Price files, which override the shipped documents but not the operator's. */
   prices: CatalogSource[]
   /** `<provider>/<upstream model>` of offers that their providers no longer list. */
@@ -53,7 +51,6 @@ export async function readOverlay(redis: Redis): Promise<CatalogOverlay | null> 
   return {
     version: hash.version,
     stored: parsePart(hash.stored, null, isStored),
-    learned: parsePart(hash.learned, null, isStored),
     prices: parsePart(hash.prices, [], (value) => Array.isArray(value) && value.every(isDocument)),
     unlisted: parsePart(hash.unlisted, [], (value) => Array.isArray(value)),
     platformKeys: parsePart(

@@ -71,10 +71,7 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
     { ollama, file }: LocalSources,
     fleet: CatalogOverlay | null,
     edits: CatalogSource | null,
-  ) =>
-    [...shipped, ollama, ...(fleet?.prices ?? []), file, fleet?.learned ?? null, edits].filter(
-      (source) => source !== null,
-    )
+  ) => [...shipped, ollama, ...(fleet?.prices ?? []), file, edits].filter((source) => source !== null)
   const buildFrom = (
     from: LocalSources,
     fleet = shared(),

@@ -1,5 +1,5 @@
 /**
- * What `auto` does with prompts, without sending them anywhere, and what it learns:
+ * What `auto` does with prompts, without sending them anywhere:
  *
  *   score FILE.jsonl      reads lines of {id, prompt} or {id, messages}, prints lines of {id, score, kind, tier, model}
  *   calibrate FILE.jsonl  the same lines of your own traffic, to prices of a point for the catalog document
@@ -9,11 +9,6 @@
  *   arena FILE            reads prompts of RouterArena (a JSON list, or JSON lines, of {"global index", prompt_formatted}),
  *                         prints its file of predictions; --names FILE.json has its names of models by id, and only
  *                         these are chosen
- *   report                cost against quality on the deployment's own traffic, from the shadow pairs in PostgreSQL
- *   learn                 makes a version of the router of the outcomes that the deployment has stored
- *   versions              all versions, newest first
- *   compare A B           how two versions differ; `shipped` is the router as delivered
- *   install VERSION       makes a version apply in the whole fleet; rollback: the one before, or the shipped router
  *
  * The models are those whose provider's key is in the environment; --all counts every key as set, as do `score` and
  * `calibrate` if none is. --point-usd replaces the profile's price of a point.
@@ -31,16 +26,12 @@ import { type ChatContent, parseChatRequest } from '../core/calls/chat-request.t
 import { chatNeeds } from '../core/calls/kinds/chat.ts'
 import { type CatalogSnapshot, compareByPrice } from '../core/catalog/catalog.ts'
 import { loadSnapshot } from './catalog.ts'
-import { reportPairs } from './router-report.ts'
-import { compareVersions, installVersion, learn, listVersions, rollbackVersion } from './router-versions.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `usage: router score FILE.jsonl [--profile auto] [--point-usd USD] [--all] [--json]
        router calibrate FILE.jsonl [--all] [--json]
        router arena FILE [--names FILE.json] [--profile auto] [--point-usd USD] [--all]
-       router report [--json]
-       router explain "PROMPT" | --messages FILE.json [--all] [--json]
-       router learn | versions | compare A B | install VERSION | rollback [--json]`
+       router explain "PROMPT" | --messages FILE.json [--all] [--json]`
 
 const SCORE_DECIMALS = 6
 
@@ -56,9 +47,6 @@ const OPTIONS = {
 async function router(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const { values: flags, positionals } = parseArgs({ args, allowPositionals: true, options: OPTIONS })
   const [command, argument = flags.messages, ...rest] = positionals
-  if (command === 'report' && argument === undefined) return reportPairs(environment, withEveryKey)
-  const ofVersions = versionsCommand(positionals, environment)
-  if (ofVersions) return ofVersions
   if (argument === undefined || rest.length > 0) throw new UsageError(USAGE)
   // npm runs scripts in the project's folder; paths are relative to the caller's.
   const pathOf = (name: string) => resolve(environment.INIT_CWD ?? '', name)
@@ -92,36 +80,6 @@ async function router(args: string[], environment: NodeJS.ProcessEnv): Promise<C
       )
     default:
       throw new UsageError(USAGE)
-  }
-}
-
-/** Commands that read PostgreSQL and Redis; null: another command. */
-function versionsCommand(
-  [command, one, other, ...rest]: readonly string[],
-  environment: NodeJS.ProcessEnv,
-): Promise<CommandOutput> | null {
-  const named = [one, other].filter((name) => name !== undefined).length
-  const takes = (count: number) => {
-    if (named !== count || rest.length > 0) throw new UsageError(USAGE)
-  }
-  switch (command) {
-    case 'learn':
-      takes(0)
-      return learn(environment, withEveryKey)
-    case 'versions':
-      takes(0)
-      return listVersions(environment)
-    case 'compare':
-      takes(2)
-      return compareVersions([one!, other!], environment)
-    case 'install':
-      takes(1)
-      return installVersion(one!, environment)
-    case 'rollback':
-      takes(0)
-      return rollbackVersion(environment)
-    default:
-      return null
   }
 }
 

@@ -4,7 +4,9 @@ import { createKeyEditThrottle } from '../accounts/key-edit-throttle.ts'
 import { createKeyHasher } from '../accounts/key-hash.ts'
 import { createKeyStore } from '../accounts/key-store.ts'
 import { createPresetCache } from '../accounts/presets/preset-cache.ts'
+import { type CallFeedback, putCallFeedback } from '../billing/call-records/call-feedback-store.ts'
 import { createCallRecords } from '../billing/call-records/call-records.ts'
+import { readAutoChoices } from '../billing/reports/auto-choices.ts'
 import { createReports } from '../billing/reports/reports.ts'
 import { createUsageSeriesStore } from '../billing/reports/usage-series-store.ts'
 import { createByokKeyChecker } from '../byok/byok-key-checker.ts'
@@ -29,7 +31,6 @@ import { createCatalogManagement } from '../operations/catalog-management.ts'
 import { createPlatformKeyManagement } from '../operations/platform-key-management.ts'
 import { createRefusalCounter } from '../operations/refusal-counter.ts'
 import { createRefusalStore } from '../operations/refusal-store.ts'
-import { createRouterManagement } from '../operations/router-management.ts'
 import { createRefundTopUp } from '../operations/top-up-refunds.ts'
 import { createSettingsThrottle } from '../payments/auto-top-up-throttle.ts'
 import { createCallPayments } from '../payments/x402/call-payments.ts'
@@ -42,9 +43,6 @@ import { createSealer } from '../platform/sealing.ts'
 import { checkKey } from '../providers/listings/check-key.ts'
 import { enableProvider } from '../routing/circuit-breaker/breaker-store.ts'
 import { createOfferStates, followOfferHealth } from '../routing/circuit-breaker/offer-health.ts'
-import { readAutoChoices } from '../routing/learning/auto-choices.ts'
-import { createOutcomeStore } from '../routing/learning/outcome-store.ts'
-import { createRouterVersions } from '../routing/learning/version-store.ts'
 import { followOfferMeasures } from '../routing/offer-measures.ts'
 import { createWebhookThrottle } from '../webhooks/webhook-throttle.ts'
 import { openAnalytics } from './analytics.ts'
@@ -174,7 +172,6 @@ export async function composeApi(
   )
   const offers = { health, measures, platformKeys }
   const catalogEdits = createCatalogEdits(postgres, redis)
-  const routerVersions = createRouterVersions(postgres, redis)
   const services = {
     ...money,
     usage,
@@ -208,11 +205,7 @@ export async function composeApi(
       ...catalog,
       adopt: () => adoptEdits({ overlay, catalog, postgres, logger }),
     }),
-    autoRouter: {
-      versions: routerVersions,
-      management: createRouterManagement(routerVersions, auditedAction, catalog.check),
-      readChoices: () => readAutoChoices(reportsReplica),
-    },
+    readAutoChoices: () => readAutoChoices(reportsReplica),
     platformKeys: createPlatformKeyManagement({
       store: createPlatformKeyStore({ ...config, postgres, redis }),
       check: (provider, secret) => checkKey(provider, secret, AbortSignal.timeout(KEY_CHECK_MS)),
@@ -233,7 +226,7 @@ export async function composeApi(
     /** Uses a pool that reports do not block. */
     recentCalls: createCallRecords(postgres),
     ...{ refusals, refusalStore },
-    outcomes: createOutcomeStore(postgres),
+    putFeedback: (feedback: CallFeedback) => putCallFeedback(postgres, feedback),
     rateTimes: (snapshot: CatalogSnapshot) => readRateChangeTimes(reportsPostgres, snapshot),
     refundTopUp: createRefundTopUp({ ...money.payments, auditedAction }),
     webhookThrottle: createWebhookThrottle(redis),

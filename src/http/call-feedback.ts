@@ -43,7 +43,7 @@ const feedbackBy: FastifyPluginAsyncTypebox<{ path: string; access: AccountAcces
   app,
   { path, access },
 ) => {
-  const { reports, outcomes, clock } = app.services
+  const { reports, putFeedback, clock } = app.services
   const slots = lookupSlots()
   const schema = {
     summary: 'How well a call of `auto` was answered',
@@ -58,7 +58,7 @@ const feedbackBy: FastifyPluginAsyncTypebox<{ path: string; access: AccountAcces
     return slots.run(holder, async () => {
       const id = callIdOfResponse(request.params.id)
       const call = await settledCall(reports, id, accountId, ' Send the `id` of a response.')()
-      await outcomes.putFeedback({ ...routedCall(call, clock()), outcome })
+      await putFeedback({ ...routedCall(call, clock()), outcome })
       return { id: call.id, object: 'generation.feedback' as const, score: outcome }
     })
   })
@@ -69,9 +69,7 @@ function routedCall(call: CallRecord, now: number) {
   if (call.admittedAt < now - FEEDBACK_DAYS * DAY_MS)
     throw invalid('id', `Feedback is taken within ${FEEDBACK_DAYS} days of a call.`)
   const kind = TASK_KINDS.find((known) => known === call.autoKind)
-  if (kind === undefined || call.autoScore === null)
-    throw invalid('id', 'This call named its model. Feedback is for calls of `auto`.')
+  if (kind === undefined) throw invalid('id', 'This call named its model. Feedback is for calls of `auto`.')
   if (call.servedModelId === null) throw invalid('id', 'This call delivered nothing that could be judged.')
-  const { id: callId, accountId, autoScore: score, servedModelId: modelId, chargePico: costPico } = call
-  return { callId, accountId, kind, score, modelId, costPico }
+  return { callId: call.id, accountId: call.accountId, kind, modelId: call.servedModelId }
 }

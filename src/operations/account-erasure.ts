@@ -8,7 +8,7 @@ const ROWS_AT_ONCE = 1_000
 const CALLS_AT_ONCE = 2_000
 
 /** Tables whose rows of an account grow with its calls. */
-const TABLES = ['prompt_logs', 'stored_responses', 'router_outcomes'] as const
+const TABLES = ['prompt_logs', 'stored_responses', 'call_feedback'] as const
 
 const deleteSome = (table: (typeof TABLES)[number]) => `
 DELETE FROM ${table} WHERE account_id = $1

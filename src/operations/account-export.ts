@@ -157,8 +157,8 @@ export function createAccountExport(deps: {
       ).map(({ callId }) => responseIdOf(callId)),
       // Without the models, which `auto` does not disclose.
       feedback: (
-        await postgres.routerOutcome.findMany({
-          where: { accountId, source: 'feedback' },
+        await postgres.callFeedback.findMany({
+          where: { accountId },
           orderBy: { createdAt: 'desc' },
           take: ROWS_MAX,
           select: { callId: true, outcome: true, createdAt: true },

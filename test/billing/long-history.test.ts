@@ -29,6 +29,7 @@ import {
 } from '../../src/billing/ledger/ledger-list-store.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import { createStatementReader } from '../../src/billing/ledger/statement-store.ts'
+import { readAutoChoices } from '../../src/billing/reports/auto-choices.ts'
 import { createMarginStore } from '../../src/billing/reports/margin-store.ts'
 import { createModelStatsStore } from '../../src/billing/reports/model-stats-store.ts'
 import { createProviderHours } from '../../src/billing/reports/provider-hours.ts'
@@ -53,7 +54,6 @@ import { CALL_PAYMENT_ACCOUNT } from '../../src/core/payments/x402.ts'
 import { createAccountDeletion } from '../../src/operations/account-deletion.ts'
 import { eraseDeletedAccounts } from '../../src/operations/account-erasure.ts'
 import { createCallPaymentStore } from '../../src/payments/x402/call-payment-store.ts'
-import { readAutoChoices } from '../../src/routing/learning/auto-choices.ts'
 import {
   failedSettlementOf,
   openTestAccount,

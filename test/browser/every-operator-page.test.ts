@@ -102,40 +102,6 @@ test('calls are found by the address of their account', async () => {
   expect((await search('none@example.test')).status).toBe(404)
 })
 
-test(
-  'a learned version of the router is compared, installed and rolled back',
-  async () => {
-    const quality = [
-      {
-        model: 'acme/swift',
-        kind: 'code',
-        outcomes: 40,
-        before: 0.1,
-        after: 0.9,
-        value: 0.7,
-        standardError: 0.1,
-      },
-    ]
-    const gate = { pairs: 40, difference: null, deviation: null, passes: false, share: 0 }
-    const report = { feedback: 3, pairs: 40, accounts: 2, gate, quality }
-    const content = { source: 'own traffic', changes: { models: [] } }
-    await stack.postgres.routerVersion.create({ data: { content, report, author: 'cli' } })
-    await stack.postgres.$executeRaw`UPDATE call_records SET auto_kind = 'code' WHERE id = ${sample.callId}`
-    const { page } = operator
-    await page.goto(`${stack.url}/admin/router`)
-    await page.getByRole('button', { name: 'Compare or install version 1' }).click()
-    await page.getByRole('cell', { name: 'acme/swift' }).last().waitFor()
-    await expectAccessibleAtBothWidths(page)
-    await page.getByRole('button', { name: 'Install', exact: true }).click()
-    await page.getByText('In use').waitFor()
-    await expectAccessibleAtBothWidths(page)
-    await page.getByRole('button', { name: 'Roll back' }).click()
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Roll back' }).click()
-    await page.getByText('The shipped router is in use.').waitFor()
-  },
-  TEST_TIMEOUT_MS,
-)
-
 test('none of the answers that operators got holds a secret or a prompt', async () => {
   const { watch } = operator
   // The search finds what is there.

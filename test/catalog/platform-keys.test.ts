@@ -42,7 +42,6 @@ function keysWith(stored: OverlayPlatformKey[], environment: Record<string, stri
   const current: CatalogOverlay = {
     version: '1',
     stored: null,
-    learned: null,
     prices: [],
     unlisted: [],
     platformKeys: stored,

@@ -1,5 +1,5 @@
 import { withoutPassages } from '../../src/core/auto/difficulty/prompt-features.ts'
-import { readTurns, SHIPPED_MODEL } from '../../src/core/auto/difficulty/score-turns.ts'
+import { readTurns } from '../../src/core/auto/difficulty/score-turns.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parseContentPart } from '../../src/core/calls/content-part.ts'
 import { readInput } from '../../src/core/calls/responses-input.ts'
@@ -122,7 +122,7 @@ export const REQUESTS: Transformation[] = [
     name: 'difficulty: one long text',
     size: 31 * MB,
     input: (size) => request(upTo(size, 'word. ')).content.messages,
-    run: (messages: never) => readTurns(messages, {}, SHIPPED_MODEL),
+    run: (messages: never) => readTurns(messages, {}),
   },
   {
     name: 'difficulty: parts and turns',
@@ -134,7 +134,7 @@ export const REQUESTS: Transformation[] = [
           size,
         ),
       ).content.messages,
-    run: (messages: never) => readTurns(messages, {}, SHIPPED_MODEL),
+    run: (messages: never) => readTurns(messages, {}),
   },
   ...Object.entries({
     quotations: ' "word',

@@ -19,6 +19,7 @@ import type { Example } from './router-rows.ts'
 import { type TierResult, tierCurves } from './tier-curves.ts'
 import { withoutBrokenSubjects } from './train-model.ts'
 import { curveOfAll, type ValueResult, valueCurves } from './value-curves.ts'
+import type { WordVectors } from './word-vectors.ts'
 
 /** What is reached on one data set when it is scored by weights that were trained without it. */
 export interface DatasetResult {
@@ -47,9 +48,9 @@ export interface Evaluation {
 const LEAST_ROWS = 100
 
 /** Trains without each part of the data and scores that part: once for every way to hold data back. */
-export function evaluate(examples: readonly Example[], resamples?: number): Evaluation {
+export function evaluate(examples: readonly Example[], vectors: WordVectors, resamples?: number): Evaluation {
   const splits = splitsOf(examples.map(({ row }) => row))
-  const scored = (protocol: Protocol) => heldOutScores(examples, splits[protocol])
+  const scored = (protocol: Protocol) => heldOutScores(examples, vectors, splits[protocol])
   const result = (protocol: Protocol) => evaluateProtocol(scored(protocol), resamples)
   const familiesOut = scored('families left out')
   const graded = withoutBrokenSubjects(familiesOut)

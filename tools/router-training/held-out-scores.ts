@@ -2,6 +2,7 @@ import { decodeModel, scoreFeatures } from '../../src/core/auto/difficulty/score
 import { seededRandom } from '../../src/core/kernel/seeded-random.ts'
 import type { Example, RouterRow } from './router-rows.ts'
 import { trainModel } from './train-model.ts'
+import type { WordVectors } from './word-vectors.ts'
 
 /** What is trained on and what is scored, by index. */
 export interface Split {
@@ -69,9 +70,18 @@ export interface ScoredRow extends Example {
 }
 
 /** Trains without each part of the data and scores that part. */
-export function heldOutScores(examples: readonly Example[], splits: readonly Split[]): ScoredRow[] {
+export function heldOutScores(
+  examples: readonly Example[],
+  vectors: WordVectors,
+  splits: readonly Split[],
+): ScoredRow[] {
   return splits.flatMap(({ train, test }) => {
-    const model = decodeModel(trainModel(train.map((index) => examples[index]!)))
+    const model = decodeModel(
+      trainModel(
+        train.map((index) => examples[index]!),
+        vectors,
+      ),
+    )
     return test.map((index) => {
       const example = examples[index]!
       return { ...example, score: scoreFeatures(example.features, model) }

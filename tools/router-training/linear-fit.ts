@@ -63,54 +63,6 @@ function addTo(
   for (let l = 0; l <= k; l++) row[l]! += value * input[l]!
 }
 
-/** A row of a sparse matrix whose entries are all `value`. */
-export interface SparseRow {
-  slots: Int32Array
-  value: number
-}
-
-export function sparseDot({ slots, value }: SparseRow, weights: Float64Array): number {
-  let sum = 0
-  for (const slot of slots) sum += weights[slot]!
-  return sum * value
-}
-
-/** Ridge regression over sparse rows, by conjugate gradients. Stops after 20 steps, which regularizes too. */
-export function fitSparse(
-  rows: readonly SparseRow[],
-  targets: readonly number[],
-  size: number,
-  ridge: number,
-): Float64Array {
-  const steps = 20
-  const weights = new Float64Array(size)
-  const rest = new Float64Array(size)
-  for (const [index, { slots, value }] of rows.entries()) {
-    for (const slot of slots) rest[slot]! += value * targets[index]!
-  }
-  const direction = Float64Array.from(rest)
-  const product = new Float64Array(size)
-  let square = dot(rest, rest)
-  for (let step = 0; step < steps && square > 1e-9; step++) {
-    for (let slot = 0; slot < size; slot++) product[slot] = ridge * direction[slot]!
-    for (const { slots, value } of rows) {
-      let sum = 0
-      for (const slot of slots) sum += direction[slot]!
-      sum *= value * value
-      for (const slot of slots) product[slot]! += sum
-    }
-    const length = square / dot(direction, product)
-    for (let slot = 0; slot < size; slot++) {
-      weights[slot]! += length * direction[slot]!
-      rest[slot]! -= length * product[slot]!
-    }
-    const next = dot(rest, rest)
-    for (let slot = 0; slot < size; slot++) direction[slot] = rest[slot]! + (next / square) * direction[slot]!
-    square = next
-  }
-  return weights
-}
-
 export function dot(a: Float64Array, b: Float64Array): number {
   let sum = 0
   for (let index = 0; index < a.length; index++) sum += a[index]! * b[index]!

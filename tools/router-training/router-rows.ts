@@ -8,7 +8,7 @@ import {
   splitOptions,
 } from '../../src/core/auto/difficulty/prompt-features.ts'
 import { hashWord, RAREST, RARITY_BITS, slotOf } from '../../src/core/auto/difficulty/scan-text.ts'
-import { meanVector } from '../../src/routing/learning/word-vectors.ts'
+import type { WordVectors } from './word-vectors.ts'
 
 /** One prompt with the quality of the completions of a weak and a strong tier of models. */
 export interface RouterRow {
@@ -39,11 +39,11 @@ export interface Example {
 }
 
 /** Reads a file of rows with the features of their prompts. */
-export function readExamples(path: string): Example[] {
+export function readExamples(path: string, vectors: WordVectors): Example[] {
   const rarity = rarityTable()
   return readRouterRows(path).map((row) => {
     const features = promptFeatures(row.prompt, rarity)
-    return { row, features, vector: meanVector(features.questionWords) }
+    return { row, features, vector: vectors.meanVector(features.questionWords) }
   })
 }
 

@@ -1,29 +1,14 @@
 import { COMPLETION_TOKENS, DEFAULT_POINT_USD } from '../../src/core/auto/auto-routing.ts'
-import { type CostPoint, qualityAt } from '../../src/core/auto/cost-curve.ts'
-import {
-  easeOf,
-  expectedQuality,
-  type QualityCurve,
-  SHIPPED_CURVE,
-} from '../../src/core/auto/model-quality.ts'
+import { easeOf, expectedQuality, type QualityCurve } from '../../src/core/auto/model-quality.ts'
 import { taskKind } from '../../src/core/auto/task-kind.ts'
 import { ROUTING_PROFILES, type RoutingProfile, TIERS } from '../../src/core/auto/tiers.ts'
 import { seededRandom } from '../../src/core/kernel/seeded-random.ts'
+import { type CostPoint, qualityAt } from './cost-curve.ts'
 import { fitCurve } from './fit-curve.ts'
 import type { ScoredRow } from './held-out-scores.ts'
-import { mean } from './linear-fit.ts'
 import { type NamedModel, namedModels } from './named-models.ts'
 import type { Interval } from './router-measures.ts'
-import {
-  CHARS_PER_TOKEN,
-  fromLabels,
-  knownResults,
-  LABELS,
-  meanOrNull,
-  POINT_USD,
-  POINTS_LESS,
-  type Prompt,
-} from './value-curves.ts'
+import { CHARS_PER_TOKEN, knownResults, POINT_USD, POINTS_LESS, type Prompt } from './value-curves.ts'
 
 /** Cost against quality of a mix of all families, where every prompt goes to one of four tiers of models. */
 export interface TierResult {
@@ -76,7 +61,7 @@ interface Policy {
 /** Scores are of weights trained without the family, and so is the curve that makes expected quality of public figures. */
 export function tierCurves(
   scored: readonly ScoredRow[],
-  { draws = 8, resamples = 200 }: { draws?: number; resamples?: number | undefined } = {},
+  { resamples = 200 }: { resamples?: number | undefined } = {},
 ): TierResult | null {
   const prompts = tierPrompts(scored)
   if (prompts.length === 0) return null
@@ -128,17 +113,14 @@ export function tierCurves(
       quality: over((one) => one.tiers[at]!.quality),
       costShare: costShare(tiers[at]!),
     })),
-    policies: [
-      ...policies.map(({ policy }, at) => ({
-        policy,
-        quality: SPENDS.map((_, spend) => over((one) => one.policies[at]!.quality[spend]!)),
-        aboveRandom: SPENDS.map((_, spend) =>
-          over((one) => one.policies[at]!.quality[spend]! - one.atRandom[spend]!),
-        ),
-        frontierLessTwo: measured[0]!.policies[at]!.frontierLessTwo,
-      })),
-      withLabels(prompts, draws),
-    ],
+    policies: policies.map(({ policy }, at) => ({
+      policy,
+      quality: SPENDS.map((_, spend) => over((one) => one.policies[at]!.quality[spend]!)),
+      aboveRandom: SPENDS.map((_, spend) =>
+        over((one) => one.policies[at]!.quality[spend]! - one.atRandom[spend]!),
+      ),
+      frontierLessTwo: measured[0]!.policies[at]!.frontierLessTwo,
+    })),
     profiles: profiles.map(({ profile }, at) => ({
       profile,
       quality: over((one) => one.profiles[at]!.quality),
@@ -261,49 +243,6 @@ function shareForFrontierLessTwo(points: readonly CostPoint[], frontier: CostPoi
     if (qualityAt(points, share * frontier.usd) >= frontier.quality - POINTS_LESS) return share
   }
   return null
-}
-
-/** Quality by tier and kind from labels of as many prompts of every family, measured on the others: mean and range of the draws. */
-function withLabels(prompts: readonly TierPrompt[], draws: number): TierPolicy {
-  const families = [...Map.groupBy(prompts, ({ family }) => family).values()]
-  const perFamily = Math.round(LABELS / families.length)
-  const found = Array.from({ length: draws }, (_, draw) => {
-    const random = seededRandom(draw + 1)
-    const shuffled = families.map((rows) => {
-      const drawn = rows.map((prompt) => ({ prompt, at: random() })).sort((a, b) => a.at - b.at)
-      return drawn.map(({ prompt }) => prompt)
-    })
-    const labelled = shuffled.flatMap((rows) => rows.slice(0, Math.min(perFamily, rows.length / 2)))
-    const tested = shuffled.flatMap((rows) => rows.slice(Math.min(perFamily, rows.length / 2)))
-    const expect = fromLabels(labelled, SHIPPED_CURVE)
-    const weights = evenWeights(tested)
-    const tiers = pointsOf(
-      tested,
-      TIERS.map((_, tier) => tested.map(() => tier)),
-      weights,
-    )
-    const points = pointsOf(
-      tested,
-      POINT_USD.map((usd) => byValue(tested, expect, usd)),
-      weights,
-    )
-    const spends = SPENDS.map((share) => {
-      const most = share * tiers[STRONG]!.usd
-      return { quality: qualityAt(points, most), random: qualityAt(tiers, most, true) }
-    })
-    return { spends, frontierLessTwo: shareForFrontierLessTwo(points, tiers.at(-1)!) }
-  })
-  const over = (of: (one: { quality: number; random: number }) => number) =>
-    SPENDS.map((_, spend) => {
-      const values = found.map(({ spends }) => of(spends[spend]!))
-      return { value: mean(values), low: Math.min(...values), high: Math.max(...values) }
-    })
-  return {
-    policy: `value, ${LABELS} labels (range of ${draws} draws)`,
-    quality: over(({ quality }) => quality),
-    aboveRandom: over(({ quality, random }) => quality - random),
-    frontierLessTwo: meanOrNull(found.map((one) => one.frontierLessTwo)),
-  }
 }
 
 /** The first value is that of the rows themselves, the others are of bootstrap samples: a 95% interval. */

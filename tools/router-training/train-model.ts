@@ -6,23 +6,15 @@ import {
   type WeightsDocument,
   withoutOptions,
 } from '../../src/core/auto/difficulty/score-turns.ts'
-import { wordMeanings } from '../../src/routing/learning/word-vectors.ts'
-import { consensusHead, failing, gaining, namedHead, pooledHead, wordHead } from './heads.ts'
+import { failing, namedHead, pooledHead } from './heads.ts'
 import { deviation, dot, mean } from './linear-fit.ts'
 import { type Example, encodeRarity, type RouterRow, rarityTable } from './router-rows.ts'
+import type { WordVectors } from './word-vectors.ts'
 
 /** How much each head counts; each is scaled to deviation 1 over the training data first. */
 export interface HeadMix {
   /** Will the weak tier fail, by the features and the mean word vector: one fit over all rows. */
   difficulty: number
-  /** The same, fitted in every field of every data set alone and averaged: what holds everywhere. */
-  consensus: number
-  /** What the strong tier gains: one fit over all rows. */
-  gain: number
-  /** Will the weak tier fail, and what does the strong tier gain, by the words: so much each. */
-  words: number
-  /** The number of distinct words of the question. */
-  length: number
   /** What is known beforehand of kinds of work that the data lacks: PRIOR, and PRIOR_WITHOUT_OPTIONS unscaled. */
   prior: number
   everyday: number
@@ -31,11 +23,7 @@ export interface HeadMix {
 /** Chosen by cross-validation over families and fields that were left out; docs/auto-routing.md has the results. */
 export const HEAD_MIX: HeadMix = {
   difficulty: 4.5,
-  consensus: 1.4,
-  gain: 0.2,
-  words: 1.2,
-  length: 0.4,
-  prior: 0.9,
+  prior: 1.1,
   everyday: 3,
 }
 
@@ -44,7 +32,7 @@ export const HEAD_MIX: HeadMix = {
  * work in steps is harder than greetings, translations and prose. Set by hand, in standard deviations.
  */
 const PRIOR: Record<string, number> = {
-  distinct_words: 0.6,
+  distinct_words: 1,
   operators: 0.25,
   math_share: 0.25,
   numbers: 0.2,
@@ -71,8 +59,8 @@ const PRIOR: Record<string, number> = {
  * deviations of a feature, and not scaled: the data hardly has what it speaks of.
  */
 const PRIOR_WITHOUT_OPTIONS: Record<string, number> = {
-  cue_expert: 0.4,
-  cue_everyday: -0.5,
+  cue_expert: 0.25,
+  cue_everyday: -0.6,
   cue_simple: -0.2,
   cue_create: -0.2,
 }
@@ -86,6 +74,7 @@ const RARITY = encodeRarity(rarityTable())
 /** Trains the weights on examples. Deterministic. */
 export function trainModel(
   examples: readonly Example[],
+  vectors: WordVectors,
   about: Pick<WeightsDocument, 'data'> = { data: '' },
   mix: HeadMix = HEAD_MIX,
 ): WeightsDocument {
@@ -99,18 +88,11 @@ export function trainModel(
     for (let index = 0; index < weights.length; index++) weights[index]! += (share * head[index]!) / scale
   }
   const vector = addWithVectors(used, inputs, weights, mix.difficulty)
-  add(consensusHead(used, inputs), mix.consensus)
-  add(pooledHead(used, inputs, gaining), mix.gain)
-  add(namedHead({ distinct_words: 1 }, weights.length), mix.length)
   add(namedHead(PRIOR, weights.length), mix.prior)
   const freely = withoutOptions(namedHead(PRIOR_WITHOUT_OPTIONS, weights.length))
   for (let index = 0; index < weights.length; index++) weights[index]! += mix.everyday * freely[index]!
 
-  const words = wordHead(used, mix.words)
-  const sums = used.map(
-    ({ features, vector: own }, index) =>
-      dot(inputs[index]!, weights) + words.sumOf(features) + dot(own, vector),
-  )
+  const sums = used.map(({ vector: own }, index) => dot(inputs[index]!, weights) + dot(own, vector))
   return {
     ...about,
     features: Object.fromEntries(
@@ -119,8 +101,7 @@ export function trainModel(
         return [name, [means[index]!, scales[index]!, ...own].map(rounded)]
       }),
     ),
-    words: words.table,
-    meanings: wordMeanings(vector),
+    meanings: vectors.meanings(vector),
     rarity: RARITY,
     mean: rounded(mean(sums)),
     deviation: rounded(deviation(sums)),

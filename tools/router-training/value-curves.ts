@@ -1,13 +1,7 @@
 import { COMPLETION_TOKENS } from '../../src/core/auto/auto-routing.ts'
-import {
-  difficultyOf,
-  easeOf,
-  expectedQuality,
-  type QualityCurve,
-} from '../../src/core/auto/model-quality.ts'
+import { easeOf, expectedQuality, type QualityCurve } from '../../src/core/auto/model-quality.ts'
 import type { TaskKind } from '../../src/core/auto/quality-figure.ts'
 import { taskKind } from '../../src/core/auto/task-kind.ts'
-import { seededRandom } from '../../src/core/kernel/seeded-random.ts'
 import { fitCurve, type KnownResult } from './fit-curve.ts'
 import type { ScoredRow } from './held-out-scores.ts'
 import { mean } from './linear-fit.ts'
@@ -48,7 +42,7 @@ export const CHARS_PER_TOKEN = 4
  * Cost against quality of choosing among named models, by policy. Scores are of weights trained without the family; so is
  * the curve that makes expected quality of published abilities.
  */
-export function valueCurves(scored: readonly ScoredRow[], draws = 8): ValueResult[] {
+export function valueCurves(scored: readonly ScoredRow[]): ValueResult[] {
   const named = namedModels()
   return partsOf(scored).flatMap(({ part, rows, models }) => {
     const known = models.flatMap((name) => named.get(name) ?? [])
@@ -61,7 +55,7 @@ export function valueCurves(scored: readonly ScoredRow[], draws = 8): ValueResul
       ),
     )
     const cheapestFirst = known.toSorted((a, b) => a.completionUsd - b.completionUsd)
-    return [curvesOf(part, rows, cheapestFirst, curve, draws)]
+    return [curvesOf(part, rows, cheapestFirst, curve)]
   })
 }
 
@@ -108,14 +102,11 @@ function partsOf(scored: readonly ScoredRow[]): Array<{ part: string; rows: Scor
   }))
 }
 
-export const LABELS = 300
-
 function curvesOf(
   part: string,
   rows: readonly ScoredRow[],
   models: readonly NamedModel[],
   curve: QualityCurve,
-  draws: number,
 ): ValueResult {
   const prompts = rows.map(({ row, features, score }): Prompt => {
     const kind = taskKind(features)
@@ -134,22 +125,11 @@ function curvesOf(
     const ease = easeOf(prompt.kind, prompt.score, curve)
     return models.map(({ abilities }) => expectedQuality(abilities[prompt.kind].value, ease, curve))
   }
-  const halves = Array.from({ length: draws }, (_, draw) => halved(prompts, draw))
-  const policies: Array<[string, PolicyCurve[]]> = [
-    ['single models, mixed at random', [always(prompts)]],
-    ['prompt length', [byLength(prompts)]],
-    ['value, published quality', [byValue(prompts, byPublished)]],
-    [`value, ${LABELS} labels, kinds`, halves.map(([own, test]) => byValue(test, fromLabels(own, curve)))],
-    [
-      `value, ${LABELS} labels, one kind`,
-      halves.map(([own, test]) =>
-        byValue(
-          test,
-          fromLabels(own, curve, () => 'other'),
-        ),
-      ),
-    ],
-    ['oracle', [byValue(prompts, ({ results }) => results)]],
+  const policies: Array<[string, PolicyCurve]> = [
+    ['single models, mixed at random', always(prompts)],
+    ['prompt length', byLength(prompts)],
+    ['value, published quality', byValue(prompts, byPublished)],
+    ['oracle', byValue(prompts, ({ results }) => results)],
   ]
   return {
     part,
@@ -159,57 +139,11 @@ function curvesOf(
       quality: mean(prompts.map(({ results }) => results[index]!)),
       usdPer1000: 1_000 * mean(prompts.map(({ usd }) => usd[index]!)),
     })),
-    policies: policies.map(([policy, curves]) => ({
+    policies: policies.map(([policy, one]) => ({
       policy,
-      qualityAt: SHARES.map((share) => mean(curves.map((one) => qualityAt(one, share)))),
-      costOfTwoPointsLess: meanOrNull(curves.map(costOfTwoPointsLess)),
+      qualityAt: SHARES.map((share) => qualityAt(one, share)),
+      costOfTwoPointsLess: costOfTwoPointsLess(one),
     })),
-  }
-}
-
-/** The labelled rows and the rows to test on. */
-function halved(prompts: readonly Prompt[], draw: number): [Prompt[], Prompt[]] {
-  const random = seededRandom(draw + 1)
-  const drawn = prompts
-    .map((prompt) => ({ prompt, at: random() }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ prompt }) => prompt)
-  const half = Math.floor(drawn.length / 2)
-  return [drawn.slice(0, Math.min(LABELS, half)), drawn.slice(half)]
-}
-
-/** Quality is shrunk towards the model's mean by this many rows. */
-const SHRUNK_BY = 10
-
-/** Quality by model and kind from labels alone, and by difficulty as the curve says. */
-export function fromLabels(
-  labels: readonly Prompt[],
-  { perDifficulty }: QualityCurve,
-  kindOf: (prompt: Prompt) => TaskKind = ({ kind }) => kind,
-): (prompt: Prompt) => number[] {
-  const models = labels[0]!.results.keys()
-  const overall = [...models].map((index) => mean(labels.map(({ results }) => results[index]!)))
-  const groups = Map.groupBy(labels, kindOf)
-  const known = new Map(
-    [...groups].map(([kind, rows]) => [
-      kind,
-      {
-        difficulty: mean(rows.map(({ score }) => difficultyOf(score))),
-        quality: overall.map((usual, index) => {
-          const sum = rows.reduce((total, { results }) => total + results[index]!, 0)
-          return (sum + SHRUNK_BY * usual) / (rows.length + SHRUNK_BY)
-        }),
-      },
-    ]),
-  )
-  return (prompt) => {
-    const found = known.get(kindOf(prompt))
-    if (!found) return overall
-    const harder = perDifficulty * (difficultyOf(prompt.score) - found.difficulty)
-    return found.quality.map((quality) => {
-      const share = Math.min(0.99, Math.max(0.01, quality))
-      return 1 / (1 + Math.exp(harder - Math.log(share / (1 - share))))
-    })
   }
 }
 
@@ -296,6 +230,3 @@ function costOfTwoPointsLess({ settings, best }: PolicyCurve): number | null {
   }
   return Number.isFinite(least) ? least / best.usd : null
 }
-
-export const meanOrNull = (values: ReadonlyArray<number | null>): number | null =>
-  values.includes(null) ? null : mean(values as number[])

@@ -11,7 +11,6 @@ import {
 } from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
-import { mayBeShadowed } from '../../core/auto/shadow.ts'
 import { budgetsOf, drawText, type RunningBudget } from '../../core/billing/budget.ts'
 import { writeBody } from '../../core/calls/call-body.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
@@ -43,7 +42,6 @@ export interface AdmissionLimits extends LimitDefaults, QueueTurnSettings {
   defaultCompletionLimit: number
   byokFeePercent: number
   /** Percentage of the calls of `auto` that are answered a second time. Absent: none. */
-  autoShadowPercent?: number
   attemptsPerCall: number
   callTimeoutMs: number
   nonStreamingCallTimeoutMs: number
@@ -98,13 +96,6 @@ export interface CallIdentity {
   /** See CallEnvelope. */
   conversation?: string | undefined
 }
-
-/** Draws the calls of `auto` that are answered a second time. */
-const isSampled = (
-  request: CallRequest,
-  key: KeyRecord,
-  { limits: { autoShadowPercent: percent = 0 }, random }: AdmissionDependencies,
-): boolean => percent > 0 && random() * 100 < percent && mayBeShadowed(request, key)
 
 /** The result for an admitted call. */
 export interface Admission {
@@ -178,7 +169,6 @@ export async function admitCall(
     textBatches: true,
     candidates: plan.candidates,
     ...(plan.auto && { auto: plan.auto }),
-    ...(plan.auto && isSampled(request, key, deps) && { isShadowed: true as const }),
     holdPico: String(plan.worstCase),
     leastCallPico: String(leastCallCost(deps.catalog())),
     idempotencyRecord,

@@ -5,7 +5,7 @@ import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
 import { type CallOutcome, failedCall, lastFrameOf } from '../../core/calls/call-outcome.ts'
 import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
-import { type CallContent, messagesOf } from '../../core/calls/kinds/call-kinds.ts'
+import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
@@ -24,7 +24,6 @@ import { claimOf, type HeldLease, type Leases } from './leases.ts'
 import { endedHold } from './restored-holds.ts'
 import { type RunningCall, type RunningCalls, reasonOf } from './running-calls.ts'
 import type { SettlementOutbox } from './settlement-outbox.ts'
-import type { ShadowCalls } from './shadow-calls.ts'
 import { askEnded, askTakeover } from './takeover.ts'
 
 export interface CallRunnerDependencies {
@@ -42,8 +41,6 @@ export interface CallRunnerDependencies {
   outbox: Pick<SettlementOutbox, 'keepUnsent'>
   /** Called with each call that ended here. */
   countCall?: ((record: SettlementRecord) => void) | undefined
-  /** Answers sampled calls of `auto` a second time once they have ended. Absent: none. */
-  shadows?: Pick<ShadowCalls, 'offer'> | undefined
   logger: Logger
   clock: FleetTime
 }
@@ -177,7 +174,6 @@ class CallRun {
         case 'finished':
           countCall?.(step.record)
           call.outbox.ended(last)
-          this.#offerShadow(outcome, step.record)
           return 'none'
         case 'lost':
           if (!(await leases.reclaim(lease))) return this.#leave(step)
@@ -203,20 +199,6 @@ class CallRun {
           return result satisfies never
       }
     }
-  }
-
-  #offerShadow(outcome: CallOutcome, record: SettlementRecord): void {
-    const envelope = this.#envelope
-    const content = this.#body
-    if (!envelope.isShadowed || outcome.status !== 'completed' || content === null) return
-    const { message, finishReason } = outcome
-    if (finishReason !== 'stop' || message.content === null) return
-    this.#deps.shadows?.offer({
-      envelope,
-      messages: messagesOf(content),
-      completion: message.content,
-      record,
-    })
   }
 
   /**

@@ -5,7 +5,6 @@ import { type Abilities, abilitiesOf } from './model-quality.ts'
 import { listUsd, priceTiers } from './price-tiers.ts'
 import { TASK_KINDS, type TaskKind } from './quality-figure.ts'
 import type { Tier } from './tiers.ts'
-import { type ValueTree, valueTree } from './value-tree.ts'
 
 /** What `auto` knows of the models of a catalog's ladder, by their index in it. */
 export interface AutoLadder {
@@ -18,10 +17,10 @@ export interface AutoLadder {
   completionUsd: Float64Array
   cachedUsd: Float64Array
   tiers: ReadonlyMap<Model, Tier>
-  /** By kind: the models to choose among. */
-  usual: Readonly<Record<TaskKind, ValueTree>>
+  /** The models to choose among. */
+  usual: readonly number[]
   /** The same with old and very expensive models and variants without own figures, for a request that no other can take. */
-  all: Readonly<Record<TaskKind, ValueTree>>
+  all: readonly number[]
   /** For a model, the newer and cheaper models of its line; absent: none. */
   betterBuys: ReadonlyMap<number, readonly number[]>
 }
@@ -38,23 +37,18 @@ export const autoLadder = oncePer((models: readonly Model[]): AutoLadder => {
   const abilities = models.map((model) => known.get(model)!)
   const usd = (rateOf: (model: Model) => bigint) =>
     Float64Array.from(models, (model) => Number(rateOf(model)) / PICO_PER_USD)
-  const prices = {
-    promptUsd: usd(({ rate }) => rate.prompt),
-    completionUsd: usd(({ rate }) => rate.completion),
-  }
   const abilityOf = byKind((kind) => Float64Array.from(abilities, (one) => one[kind].value))
-  const treesOf = (indexes: readonly number[]) =>
-    byKind((kind) => valueTree(indexes, abilityOf[kind], Object.values(prices)))
   const all = [...models.keys()]
   return {
     models,
     abilities,
     abilityOf,
-    ...prices,
+    promptUsd: usd(({ rate }) => rate.prompt),
+    completionUsd: usd(({ rate }) => rate.completion),
     cachedUsd: usd(({ rate }) => rate.cacheRead ?? rate.prompt),
     tiers: priceTiers(models),
-    usual: treesOf(all.filter((index) => isUsual(models[index]!))),
-    all: treesOf(all),
+    usual: all.filter((index) => isUsual(models[index]!)),
+    all,
     betterBuys: betterBuys(models),
   }
 })

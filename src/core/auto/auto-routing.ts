@@ -2,13 +2,11 @@ import type { AutoPrompt, CallNeeds, CallSize } from '../calls/kinds/call-kind.t
 import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
 import { takesInput } from '../routing/plan-candidate.ts'
 import { type AutoLadder, autoLadder } from './auto-ladder.ts'
-import { difficultyModel } from './difficulty/learned-head.ts'
 import type { TurnReading } from './difficulty/score-turns.ts'
 import { easeOf, expectedQuality } from './model-quality.ts'
 import type { TaskKind } from './quality-figure.ts'
 import { type ConversationTurn, type Stay, staysOn } from './stay.ts'
 import type { AutoDecision, PointPrices, RoutingProfile } from './tiers.ts'
-import { inOrderOfValue, type ValueTree } from './value-tree.ts'
 
 export interface AutoChoice extends AutoDecision {
   kind: TaskKind
@@ -64,8 +62,8 @@ export function chooseAutoModels(
   ]
   if (profile === 'agentic')
     attempts.unshift([usual, (model) => hasExactTools(model) && fitsAndUsable(model)])
-  for (const [index, [trees, accepts]] of attempts.entries()) {
-    const inOrder = (turn: Valuation) => acceptedInOrder(ladder, trees[turn.kind], turn, accepts)
+  for (const [index, [indexes, accepts]] of attempts.entries()) {
+    const inOrder = (turn: Valuation) => acceptedInOrder(ladder, indexes, turn, accepts)
     const stay = staysOn(turns, (turn) => inOrder(turn).next().value)
     const models = bestValues(ladder, inOrder(valuation), stay?.stays ? stay.model : undefined)
     if (models.length === 0) continue
@@ -105,11 +103,11 @@ const POINTS = 100
 /** Shorter prompts are not cached: the least that providers cache. */
 const LEAST_CACHED_TOKENS = 1_024
 
-type ValuedCatalog = Pick<CatalogSnapshot, 'autoLadder' | 'autoPointUsd' | 'autoHead'>
+type ValuedCatalog = Pick<CatalogSnapshot, 'autoLadder' | 'autoPointUsd'>
 
 /** The valuation of the models for the call itself. */
 export function valueModels(prompt: AutoPrompt, catalog: ValuedCatalog): Valuation {
-  return valuationOf(prompt, prompt.turns(difficultyModel(catalog)), prompt.size, catalog)
+  return valuationOf(prompt, prompt.turns(), prompt.size, catalog)
 }
 
 /**
@@ -119,7 +117,7 @@ export function valueModels(prompt: AutoPrompt, catalog: ValuedCatalog): Valuati
 function valuedTurns(prompt: AutoPrompt, catalog: ValuedCatalog): Valuation[] {
   const { size, turnSizes } = prompt
   if (size.repeatedTokens < LEAST_CACHED_TOKENS) return []
-  const turns = prompt.turns(difficultyModel(catalog))
+  const turns = prompt.turns()
   const sizes = turnSizes.slice(-turns.length)
   const began = sizes.map((turnSize, index) =>
     valuationOf(prompt, turns.slice(0, index + 1), turnSize, catalog),
@@ -174,13 +172,24 @@ const MOST_COMPARED = 64
 /** The accepted models, best value first. A model is left out if a newer one of its line costs less and is accepted too. */
 function* acceptedInOrder(
   { models, betterBuys }: AutoLadder,
-  tree: ValueTree,
+  indexes: readonly number[],
   { valueAt }: ConversationTurn,
   isAccepted: (model: Model) => boolean,
 ): Generator<number, undefined> {
   const accepts = (index: number) => isAccepted(models[index]!)
-  for (const index of inOrderOfValue(tree, valueAt)) {
+  for (const index of inOrderOfValue(indexes, valueAt)) {
     if (accepts(index) && !betterBuys.get(index)?.some(accepts)) yield index
+  }
+}
+
+/** All indexes from the highest value down; of equal ones the first. Few are taken, so it searches instead of sorting. */
+function* inOrderOfValue(indexes: readonly number[], valueAt: (index: number) => number): Generator<number> {
+  const values = Float64Array.from(indexes, valueAt)
+  for (let taken = 0; taken < indexes.length; taken++) {
+    let best = 0
+    for (let at = 1; at < values.length; at++) if (values[at]! > values[best]!) best = at
+    values[best] = Number.NEGATIVE_INFINITY
+    yield indexes[best]!
   }
 }
 

@@ -3,13 +3,12 @@ import { chatNeeds } from '../calls/kinds/chat.ts'
 import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
 import { autoLadder } from './auto-ladder.ts'
 import { chooseAutoModels, pointUsdOf, valueModels } from './auto-routing.ts'
-import { difficultyModel } from './difficulty/learned-head.ts'
 import { FEATURES, promptFeatures } from './difficulty/prompt-features.ts'
 import {
-  type DifficultyModel,
   INPUTS_OF,
   lastQuestion,
   modelInputs,
+  SHIPPED_MODEL,
   standardized,
 } from './difficulty/score-turns.ts'
 import type { Ability } from './model-quality.ts'
@@ -62,10 +61,9 @@ export function explainAuto(content: ChatContent, catalog: CatalogSnapshot): Aut
     explainProfile({ ...content, routingProfile: profile }, catalog),
   )
   const { auto } = chatNeeds(content)
-  const model = difficultyModel(catalog)
   return {
-    ...auto.turns(model).at(-1)!,
-    features: effects(lastQuestion(content.messages), model),
+    ...auto.turns().at(-1)!,
+    features: effects(lastQuestion(content.messages)),
     profiles,
   }
 }
@@ -98,7 +96,8 @@ function explainProfile(content: ChatContent, catalog: CatalogSnapshot): Profile
   }
 }
 
-function effects(question: string, model: DifficultyModel): AutoExplanation['features'] {
+function effects(question: string): AutoExplanation['features'] {
+  const model = SHIPPED_MODEL
   const inputs = modelInputs(standardized(promptFeatures(question, model.rarity).values, model))
   const effectOf = (input: number) => (inputs[input]! * model.weights[input]!) / model.deviation
   const sums = FEATURES.map(

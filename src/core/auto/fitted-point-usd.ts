@@ -3,7 +3,6 @@ import { chatNeeds } from '../calls/kinds/chat.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
 import { autoLadder } from './auto-ladder.ts'
 import { chooseAutoModels, DEFAULT_POINT_USD, valueModels } from './auto-routing.ts'
-import { difficultyModel } from './difficulty/learned-head.ts'
 import type { PointPrices, RoutingProfile } from './tiers.ts'
 
 /** The spend of each profile as a share of the spend at the price of a point at which cost hardly matters. */
@@ -21,7 +20,7 @@ export function fittedPointUsd(traffic: readonly Prompt[], catalog: CatalogSnaps
   const priceFor = (profile: RoutingProfile) => {
     const prompts = traffic.map((prompt) => {
       const needs = chatNeeds({ ...prompt, routingProfile: profile })
-      const turns = needs.auto.turns(difficultyModel(catalog))
+      const turns = needs.auto.turns()
       return { ...needs, auto: { ...needs.auto, turns: () => turns } }
     })
     const spend = (pointUsd: number) => {

@@ -67,8 +67,6 @@ export interface CallEnvelope {
   candidates: Candidate[]
   /** The basis of `auto`'s choice; absent if the call named its model. */
   auto?: AutoDecision
-  /** The completion is to be compared with that of another model; absent: not. */
-  isShadowed?: true
   holdPico: PicoText
   /** The hold of the catalog's cheapest call; a lower balance counts as exhausted. */
   leastCallPico?: PicoText

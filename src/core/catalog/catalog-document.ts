@@ -389,19 +389,6 @@ const AUTO_POINT_USD = closed(
   },
 )
 
-const WEIGHT = Type.Number({ minimum: -1_000, maximum: 1_000 })
-
-const AUTO_HEAD = closed(
-  {
-    shipped: Type.Number({ exclusiveMinimum: 0, maximum: 1_000 }),
-    shift: WEIGHT,
-    features: Type.Record(Type.String(), WEIGHT),
-    words: closed({ unit: WEIGHT, products: Type.String({ maxLength: 100_000 }) }, {}),
-  },
-  {},
-  { description: 'What `router learn` learned of the difficulty of prompts. Not to be written by hand.' },
-)
-
 /** JSON Schema (draft-07) of a catalog document, published as docs/catalog-file.schema.json. */
 export const CATALOG_DOCUMENT_SCHEMA = closed(
   {},
@@ -414,7 +401,6 @@ export const CATALOG_DOCUMENT_SCHEMA = closed(
     models: Type.Array(MODEL),
     auto_bounds: AUTO_BOUNDS,
     auto_point_usd: AUTO_POINT_USD,
-    auto_head: AUTO_HEAD,
     changes: CHANGES,
   },
   {

@@ -67,7 +67,6 @@ export function buildCatalogSnapshot(
   const models = new Map<string, CatalogEntry>()
   const unknown: string[] = []
   const autoPointUsd: CatalogSnapshot['autoPointUsd'] = {}
-  let autoHead: CatalogSnapshot['autoHead']
   for (const { source, result } of parsed) {
     if (result.kind !== 'document') continue
     const { document } = result
@@ -82,7 +81,6 @@ export function buildCatalogSnapshot(
       models.set(model.id, { model, source, path: `models[${index}]`, ...date })
     }
     Object.assign(autoPointUsd, document.auto_point_usd)
-    autoHead = document.auto_head ?? autoHead
     const missing = applyChanges(document.changes ?? {}, { providers, models }, date)
     unknown.push(...missing.map((what) => `${source.name}: ${what}`))
   }
@@ -102,7 +100,6 @@ export function buildCatalogSnapshot(
   const snapshot = {
     ...assemble([...models.values()], providers, version, options),
     autoPointUsd,
-    ...(autoHead && { autoHead }),
   }
   const held = [...models.values()].flatMap(({ model: { id, rate, list_price: listPrice } }) =>
     (rate ? rateProblems(rate, listPrice) : []).map((problem) => ({ modelId: id, problem })),

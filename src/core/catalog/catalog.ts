@@ -1,4 +1,3 @@
-import type { LearnedHead } from '../auto/difficulty/learned-head.ts'
 import type { ModelQuality } from '../auto/quality-figure.ts'
 import type { PointPrices, Tier } from '../auto/tiers.ts'
 import type { PicoUsdPerToken } from '../kernel/money.ts'
@@ -246,8 +245,6 @@ export interface CatalogSnapshot {
   autoLadder: readonly Model[]
   /** What the operator has `auto` pay for a point of quality, by routing profile; absent: the default. */
   autoPointUsd?: Partial<PointPrices>
-  /** What was learned of the difficulty of the deployment's own traffic; absent: nothing. */
-  autoHead?: LearnedHead
 }
 
 /** Whether it has a shared offer. */

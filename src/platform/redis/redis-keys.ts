@@ -164,9 +164,6 @@ export const freeCreditBudgetKey = (hour: number): string => `${FREE_CREDIT}:lef
 export const freeCreditNetworkKey = (day: number, network: string): string =>
   `${FREE_CREDIT}:network:${day}:${network}`
 
-/** What the operator has reserved and spent on shadows on a UTC day (`2026-11-25`), pico-USD. */
-export const shadowSpendKey = (day: string): string => `${FLEET}:shadow-spend:${day}`
-
 /** Hash: calls and retries of the fleet by second. */
 export const RETRY_BUDGET = `${FLEET}:retry-budget`
 

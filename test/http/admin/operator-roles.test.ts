@@ -48,8 +48,6 @@ const CHANGES: Record<string, readonly string[]> = {
   'POST /admin/api/catalog/check': ADMIN,
   'POST /admin/api/catalog/edits': ADMIN,
   'POST /admin/api/catalog/revert': ADMIN,
-  'POST /admin/api/router/install': ADMIN,
-  'POST /admin/api/router/rollback': ADMIN,
 }
 
 /** The routes to sign in and out by. */

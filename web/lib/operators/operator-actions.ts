@@ -22,8 +22,6 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'admin-key.revoke': 'Revoked an admin key',
   'catalog.edit': 'Changed the catalog',
   'catalog.revert': 'Reverted the catalog',
-  'router.install': 'Installed a version of the router',
-  'router.rollback': 'Rolled back the router',
   'offer.enable': 'Retried an offer',
   'provider.enable': 'Retried a provider',
   'surface.open': 'Opened an endpoint',

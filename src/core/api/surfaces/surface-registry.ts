@@ -85,7 +85,7 @@ const ENTRIES = {
     'POST /v1/generations/{id}/feedback',
     'Limited',
     'open',
-    'How well a call of `auto` was answered, so that `auto` learns from it.',
+    'How well a call of `auto` was answered, for reports.',
   ],
   key: [
     'GET /v1/key',
@@ -256,7 +256,7 @@ const EXTENDED = {
   'audio.translations': 'The text of a recording, in English.',
   moderations: 'Verdicts on texts and images.',
   generation: 'One call of the account: usage, cost, timings.',
-  'generation.feedback': 'How well a call of `auto` was answered, so that `auto` learns from it.',
+  'generation.feedback': 'How well a call of `auto` was answered, for reports.',
   key: 'Limits of the calling key, what remains of them, and the balance.',
   credits: 'Credit, usage and spendable balance of the account.',
   usage: 'Calls, tokens and cost by day, model or key, JSON or CSV.',

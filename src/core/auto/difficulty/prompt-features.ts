@@ -1,4 +1,4 @@
-import { CUES, EMPTY_WORD, extendWord, scanText, type TextScan } from './scan-text.ts'
+import { CUES, scanText, type TextScan } from './scan-text.ts'
 
 /** The parts of a prompt that features are computed from. */
 interface ScannedPrompt {
@@ -14,11 +14,8 @@ interface ScannedPrompt {
 export interface PromptFeatures {
   /** In the order of FEATURES; NaN if a feature does not apply to this prompt. */
   values: Float64Array
-  /** Hashes of the distinct words, numbers and signs of the question, and of the words of its options. */
-  words: readonly number[]
   /** Hashes of the distinct words of the question alone. */
   questionWords: readonly number[]
-  hasOptions: boolean
 }
 
 type Feature = (prompt: ScannedPrompt) => number
@@ -150,30 +147,7 @@ export function promptFeatures(prompt: string, rarity: Uint8Array): PromptFeatur
   }
   const values = new Float64Array(FUNCTIONS.length)
   for (let index = 0; index < values.length; index++) values[index] = FUNCTIONS[index]!(scanned)
-  return {
-    values,
-    words: tokens(scanned),
-    questionWords: scanned.asked.distinctWords,
-    hasOptions: scanned.optionLines.length > 0,
-  }
-}
-
-/** Distinguishes a word in an option from the same word in the question. */
-const IN_OPTIONS = 0x5bd1e995
-
-function tokens({ asked, offered }: ScannedPrompt): number[] {
-  const found = [...asked.distinctWords, ...asked.distinctNumbers]
-  for (let code = FIRST_SIGN; code < asked.ascii.length; code++) {
-    if (asked.ascii[code]! > 0 && !isAlphanumeric(code)) found.push(extendWord(EMPTY_WORD, code))
-  }
-  for (const hash of offered.distinctWords) found.push(hash ^ IN_OPTIONS)
-  return found
-}
-
-const FIRST_SIGN = 33
-const isAlphanumeric = (code: number): boolean => {
-  const lower = code | 32
-  return (code >= 48 && code <= 57) || (lower >= 97 && lower <= 122)
+  return { values, questionWords: scanned.asked.distinctWords }
 }
 
 /** Minimum length of a passage; shorter material counts as part of the question. */

@@ -3,7 +3,7 @@ import type { TaskKind } from '../quality-figure.ts'
 import { taskKind } from '../task-kind.ts'
 import weights from './difficulty-weights.json' with { type: 'json' }
 import { clipped, FEATURES, type PromptFeatures, promptFeatures } from './prompt-features.ts'
-import { RARITY_BITS, slotOf } from './scan-text.ts'
+import { RARITY_BITS } from './scan-text.ts'
 import { decodeMeanings, meanMeaning, type WordMeanings, type WordMeaningsDocument } from './word-meanings.ts'
 
 /** Limits for earlier turns, which are read less completely than the last: their number, and the characters of each. */
@@ -28,11 +28,7 @@ export interface TurnReading {
  * "thanks, and in French?". Stateless: computed from the messages. Reads at most about 26,000 characters. A single user
  * message has the score of its prompt. Without any turn of the user: 0.5, once.
  */
-export function readTurns(
-  messages: readonly ChatMessage[],
-  parameters: SamplingParameters,
-  model: DifficultyModel,
-): TurnReading[] {
+export function readTurns(messages: readonly ChatMessage[], parameters: SamplingParameters): TurnReading[] {
   const turns = lastTurns(messages)
   if (turns.length === 0) return [{ score: 0.5, kind: 'other' }]
   const penalty = contextPenalty(messages, parameters)
@@ -41,8 +37,8 @@ export function readTurns(
   return turns.map((turn, index) => {
     const isLast = index === turns.length - 1
     const read = isLast ? textOf(turn) : clipped(textOf(turn), EARLIER_HEAD_CHARS, EARLIER_TAIL_CHARS)
-    const features = promptFeatures(read, model.rarity)
-    const score = scoreFeatures(features, model)
+    const features = promptFeatures(read, SHIPPED_MODEL.rarity)
+    const score = scoreFeatures(features, SHIPPED_MODEL)
     if (score >= kept * KEPT_PER_TURN) kind = taskKind(features)
     kept = Math.max(score, kept * KEPT_PER_TURN)
     return { score: kept + (1 - kept) * penalty, kind }
@@ -195,8 +191,6 @@ export interface WeightsDocument {
   data: string
   /** By feature: mean and scale over the training data, then the weights of its inputs, in the order of INPUTS_OF. */
   features: Record<string, number[]>
-  /** Signed bytes, base64: the weight of each slot of 2^bits words, in units of `unit`. */
-  words: { bits: number; unit: number; weights: string }
   /** What the words of the question mean for its difficulty. */
   meanings: WordMeaningsDocument
   /** Half bytes, base64: the rarity of the words of each slot of 2^RARITY_BITS. */
@@ -212,8 +206,6 @@ export interface DifficultyModel {
   scales: Float64Array
   /** One per input. */
   weights: Float64Array
-  wordBits: number
-  wordWeights: Float64Array
   meanings: WordMeanings
   mean: number
   deviation: number
@@ -226,8 +218,6 @@ export function decodeModel(document: WeightsDocument): DifficultyModel {
     means: new Float64Array(size),
     scales: new Float64Array(size),
     weights: new Float64Array(INPUT_COUNT),
-    wordBits: document.words.bits,
-    wordWeights: decodeWords(document.words),
     meanings: decodeMeanings(document.meanings),
     mean: document.mean,
     deviation: document.deviation,
@@ -261,8 +251,7 @@ export function scoreFeatures(features: PromptFeatures, model: DifficultyModel):
 /** The weighted sum of a prompt's features and words, in standard deviations. */
 export function standardizedSum(features: PromptFeatures, model: DifficultyModel): number {
   const inputs = modelInputs(standardized(features.values, model))
-  let sum = wordSum(features, model.wordBits, model.wordWeights)
-  sum += meanMeaning(features.questionWords, model.meanings)
+  let sum = meanMeaning(features.questionWords, model.meanings)
   for (let index = 0; index < inputs.length; index++) sum += inputs[index]! * model.weights[index]!
   return (sum - model.mean) / model.deviation
 }
@@ -272,35 +261,6 @@ export const logisticOfNormal = (sum: number): number => 1 / (1 + Math.exp(-LOGI
 
 /** The logistic with this slope is the normal distribution's, within a hundredth. */
 const LOGISTIC_OF_NORMAL = 1.702
-/**
- * Word weights transfer to other questions with options, and hardly to others: examination questions of one field share
- * their words, while other prompts share them by chance.
- */
-const WORDS_WITHOUT_OPTIONS = 0.2
-
-/** The contribution of words: each distinct slot once, less with more words, and less without options. */
-export function wordSum(
-  { words, hasOptions }: Pick<PromptFeatures, 'words' | 'hasOptions'>,
-  bits: number,
-  weights: ArrayLike<number>,
-): number {
-  const slots = wordSlots(words, bits)
-  let sum = 0
-  for (const slot of slots) sum += weights[slot]!
-  return sum * wordValue(slots.size) * (hasOptions ? 1 : WORDS_WITHOUT_OPTIONS)
-}
-
-export const wordSlots = (words: readonly number[], bits: number): Set<number> =>
-  new Set(words.map((hash) => slotOf(hash, bits)))
-
-export const wordValue = (slots: number): number => 5 / Math.sqrt(slots + 5)
-
-function decodeWords({ bits, unit, weights }: WeightsDocument['words']): Float64Array {
-  const bytes = Buffer.from(weights, 'base64')
-  if (bytes.length !== 1 << bits) throw new Error('the size of the word table does not match its header')
-  return Float64Array.from(new Int8Array(bytes.buffer, bytes.byteOffset, bytes.length), (byte) => byte * unit)
-}
-
 /** Two slots a byte, the first in the low half. */
 function decodeRarity(text: string): Uint8Array {
   const bytes = Buffer.from(text, 'base64')

@@ -6,7 +6,7 @@ export interface WordMeanings {
   hashes: Uint32Array
   /** Of 255: rarer words weigh more. */
   weights: Uint8Array
-  products: Int8Array | Float32Array
+  products: Int8Array
   unit: number
   /** Rows by hash, open addressing; -1 is empty. */
   slots: Int32Array

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import type { SurfaceReference } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import type { SurfaceId } from '../../api/surfaces/surface-registry.ts'
-import type { DifficultyModel, TurnReading } from '../../auto/difficulty/score-turns.ts'
+import type { TurnReading } from '../../auto/difficulty/score-turns.ts'
 import type { RoutingProfile } from '../../auto/tiers.ts'
 import type { Model, ModelKind, Wire } from '../../catalog/catalog.ts'
 import { ApiError } from '../../kernel/errors.ts'
@@ -35,8 +35,6 @@ export interface CallKind<Content> {
   needs(content: Content): CallNeeds
   /** The texts whose tokens the gateway counts if the provider reports none, each separately. */
   texts(content: Content): string[]
-  /** Whether prompt and completion are text alone, so that completions of two models can be compared. Absent: never. */
-  isPlainText?(content: Content): boolean
   /** The content without what writes to the provider's prompt cache: for candidates where that has no price. */
   withoutCaching?(content: Content): Content
   /** The units to charge if the provider reports none, within those of the hold. By default all of them. */
@@ -88,8 +86,8 @@ export interface PromptSize {
 
 export interface AutoPrompt {
   profile: RoutingProfile
-  /** Difficulty, by a model, and kind after each of the user's latest turns, oldest first. Takes up to a few milliseconds. */
-  turns: (model: DifficultyModel) => TurnReading[]
+  /** Difficulty and kind after each of the user's latest turns, oldest first. Takes up to a few milliseconds. */
+  turns: () => TurnReading[]
   tools: number
   size: CallSize
   /** The sizes of the calls that began each of the user's turns, oldest first. */

@@ -18,7 +18,6 @@ export const chat: CallKind<ChatContent> = {
     ...(content.extended && { extended: true }),
   }),
   texts: chatTexts,
-  isPlainText,
   write: ({ messages, parameters, exactJson }) => ({ messages, parameters, exactJson }),
 }
 
@@ -46,19 +45,13 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
     schemas: parameters,
     auto: {
       profile: routingProfile,
-      turns: (model) => readTurns(messages, parameters, model),
+      turns: () => readTurns(messages, parameters),
       tools: parameters.tools?.length ?? 0,
       size,
       turnSizes,
     },
     fields: { text: 'messages', media: 'messages' },
   }
-}
-
-function isPlainText({ messages, parameters }: ChatContent): boolean {
-  const { tools, response_format, logprobs } = parameters
-  const hasCalls = messages.some(({ role, tool_calls }) => role === 'tool' || tool_calls !== undefined)
-  return !tools && !response_format && !logprobs && !hasCalls && mediaParts(messages).length === 0
 }
 
 /** Usual for text, to compare prices; holds are bounded otherwise. */

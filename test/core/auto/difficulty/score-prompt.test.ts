@@ -123,6 +123,8 @@ describe('the weights', () => {
     expect(() => decodeModel({ ...weights, features: others })).toThrow('do not match the known features')
     expect(() => decodeModel({ ...weights, features: { ...others, chars: [1, 2] } })).toThrow('chars')
     expect(() => decodeModel({ ...weights, rarity: 'AAAA' })).toThrow('rarity')
-    expect(() => decodeModel({ ...weights, words: { ...weights.words, bits: 3 } })).toThrow('word table')
+    expect(() => decodeModel({ ...weights, meanings: { ...weights.meanings, weights: 'AAAA' } })).toThrow(
+      'differ in length',
+    )
   })
 })

@@ -8,8 +8,7 @@ const HARD =
 
 const user = (content: ChatMessage['content']): ChatMessage => ({ role: 'user', content })
 const assistant = (content: string): ChatMessage => ({ role: 'assistant', content })
-const score = (messages: ChatMessage[], parameters = {}) =>
-  readTurns(messages, parameters, SHIPPED_MODEL).at(-1)!.score
+const score = (messages: ChatMessage[], parameters = {}) => readTurns(messages, parameters).at(-1)!.score
 
 describe('the difficulty of a request', () => {
   test("is its prompt's where there is one message only, also in parts", () => {
@@ -30,7 +29,7 @@ describe('the difficulty of a request', () => {
   })
 
   test('keeps the kind of the hard question while short turns follow it', () => {
-    const kind = (messages: ChatMessage[]) => readTurns(messages, {}, SHIPPED_MODEL).at(-1)!.kind
+    const kind = (messages: ChatMessage[]) => readTurns(messages, {}).at(-1)!.kind
     const asked = [user(HARD), assistant('They meet after 3.2 hours.')]
     expect(kind([user(HARD)])).toBe('formulas')
     expect(kind([...asked, user('thanks, and in French?')])).toBe('formulas')
