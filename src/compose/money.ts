@@ -31,11 +31,14 @@ export async function composeMoney(
     reportsReplica: Postgres
   },
 ) {
-  const { postgres, reportsPostgres, reportsReplica, redis } = clients
+  const { postgres, reportsPostgres, reportsReplica, redis, logger } = clients
   const holds = createHoldStore(redis)
   return {
     holds,
-    settlements: createSettlementStore(postgres, createCompletionDiscard(redis)),
+    settlements: createSettlementStore(postgres, createCompletionDiscard(redis), async (callId) => {
+      await holds.noteLedgerLoss()
+      logger.error({ alarm: 'ledger-went-back', callIds: [callId] }, 'postgres lost commits of settlements')
+    }),
     quarantine: createQuarantineStore(postgres),
     conflicts: createConflictStore(postgres),
     payments: await createPayments(config, { ...clients, holds, clock: Date.now }),

@@ -325,6 +325,26 @@ describe('two settlements of one call', () => {
     expect(await findingsOn(id)).toEqual([REPORTED_A_FAILURE, CONTRADICTED])
   })
 
+  test.each([
+    ['one after the other', (...records: SettlementRecord[]) => records.map((record) => [record])],
+    ['in one batch', (...records: SettlementRecord[]) => [records]],
+  ])(
+    'a run that found nobody to answer contradicts no charge, and nothing is credited: %s',
+    async (_name, batchesOf) => {
+      const account = await openTestAccount(ledger.postgres, 1_000n)
+      const served = settlementOf(account)
+      const { id } = served
+      const failed = failedSettlementOf(account, {
+        ...{ id, errorCode: 'internal_error', attempts: [], isUnanswered: true },
+      })
+      const left = { ...failed, status: 'cancelled', errorCode: null } as const
+      for (const batch of batchesOf(served, failed, left)) await store.settle(batch)
+      expect(await accountOf(account)).toEqual({ balancePico: 950n, version: 2n })
+      expect(await conflictsOf(id)).toEqual([])
+      expect(await findingsOn(id)).toEqual([])
+    },
+  )
+
   test('the audit names a call that a worker served and nobody is charged for', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const free = settlementOf(account, { usage: NOTHING, chargePico: '0' })

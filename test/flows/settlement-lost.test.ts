@@ -49,8 +49,10 @@ const TOTALS = ['usage_totals', 'spend_totals', 'ledger_totals']
 
 /** Keeps the totals of now, for PostgreSQL to be taken back to. */
 async function keepTotals(): Promise<void> {
-  for (const table of TOTALS)
+  for (const table of TOTALS) {
+    await stack.postgres.$executeRawUnsafe(`DROP TABLE IF EXISTS ${table}_before`)
     await stack.postgres.$executeRawUnsafe(`CREATE TABLE ${table}_before AS TABLE ${table}`)
+  }
 }
 
 /** Takes PostgreSQL back to before some calls were settled, as a failover to a standby that lags does. */
@@ -149,6 +151,22 @@ describe('a settlement worker', () => {
     expect(await stack.postgres.callRecord.count({ where: { id: { in: ids } } })).toBe(0)
     await sweepNow(stack)
     await eventually(() => expectSettledOnce(ids))
+    await expectLedgerInOrder(stack)
+  })
+
+  test('PostgreSQL loses its last commits, and the account is busy: settled again, without maintenance', async () => {
+    await untilIdle(stack)
+    const { balancePico, version } = await stack.postgres.account.findUniqueOrThrow({
+      where: { id: caller.accountId },
+    })
+    await keepTotals()
+    const lost = await load(6)
+    await untilIdle(stack)
+    await loseCommits(lost, { balancePico, version })
+    // One transaction each: the version of the account is soon beyond what the balance cache has seen.
+    const later = await load(24, 1)
+    await eventually(() => expectSettledOnce([...lost, ...later]))
+    await untilIdle(stack)
     await expectLedgerInOrder(stack)
   })
 })

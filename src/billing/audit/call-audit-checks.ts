@@ -111,7 +111,7 @@ const CONFLICT_CHECKS: readonly AuditCheck[] = [
     reads: 'rows',
     sql: `
       SELECT call.id,
-             'charged ' || call.charge_pico || ' as ' || call.status || ', its client received ' || aside.error_code AS detail
+             'charged ' || call.charge_pico || ' as ' || call.status || ', another record says ' || aside.error_code AS detail
       FROM ${SET_ASIDE} JOIN call_records AS call ON call.id = aside.call_id
       WHERE aside.error_code IS NOT NULL AND call.charge_pico > 0
         AND (aside.status = 'failed' OR call.status = 'completed') AND ${unreviewed('call.id')}`,

@@ -67,6 +67,7 @@ const CALL_COLUMNS = {
 const ROW_COLUMNS = {
   ...CALL_COLUMNS,
   idempotency_digest: ['text', ({ idempotencyDigest }) => idempotencyDigest],
+  is_unanswered: ['boolean', ({ isUnanswered }) => isUnanswered === true],
   uncharged_pico: ['bigint', (record) => String(unchargedCost(record).unchargedPico)],
   caused_pico: ['bigint', (record) => String(unchargedCost(record).causedPico)],
 } as const satisfies Columns
@@ -157,7 +158,8 @@ const replacesKey = `EXCLUDED.admitted_at_ms - known.admitted_at_ms >= ${KEY_RET
  * Another call of that key is its duplicate and is charged nothing. The update without a change returns that call even
  * if it is newer than the statement's snapshot. `charged`, entries, balances and versions follow from `recorded` alone.
  * `costs` adds charges and uncharged cost of accounts by day, including the attempts of a replaced record. States
- * follow by `account_state_after`; $3 is the hold of the cheapest call, if the records have it.
+ * follow by `account_state_after`; $3 is the hold of the cheapest call, if the records have it. $4 is a call that was
+ * settled before, if one is known: without it, PostgreSQL lost commits.
  */
 export const SETTLE = `
 WITH call AS MATERIALIZED (
@@ -222,14 +224,15 @@ SELECT account.id AS "accountId",
        coalesce(changed.balance_pico, account.balance_pico) AS "balancePico",
        coalesce(changed.version, account.version) AS "version",
        (SELECT count(*)::int FROM recorded WHERE duplicate_of IS NULL) AS "recordedCalls",
-       (SELECT array_agg(id) FROM recorded WHERE superseded) AS "supersededCalls"
+       (SELECT array_agg(id) FROM recorded WHERE superseded) AS "supersededCalls",
+       ($4::text IS NULL OR EXISTS (SELECT 1 FROM call_records WHERE id = $4)) AS "hasNewest"
 FROM account LEFT JOIN changed ON changed.id = account.id`
 
 /**
  * Keeps the dropped records of a batch that differ from the record that counts, without labels. It is a separate
  * statement, to see rows that other writers committed while SETTLE waited for them; after a crash in between, the
  * repeated jobs keep them. Two records without a serving offer do not conflict: both charge nothing. Nor does the
- * charge that a duplicate would have had.
+ * charge that a duplicate would have had, nor a record that states nothing of its client (see SettlementRecord).
  */
 export const KEEP_CONFLICTS = `
 INSERT INTO settlement_conflicts (call_id, outcome, unserved, ${OUTCOME_COLUMNS.join(', ')}, record)
@@ -238,7 +241,7 @@ FROM json_to_recordset($1::json) AS call (${typedColumns.join(', ')})
 JOIN call_records AS known ON known.id = call.id
 WHERE (${OUTCOME_COLUMNS.map((name) => `call.${name}`).join(', ')})
         IS DISTINCT FROM (${OUTCOME_COLUMNS.map((name) => `known.${name}`).join(', ')})
-  AND NOT (${unserved('call')} AND ${unserved('known')})
+  AND NOT (${unserved('call')} AND (${unserved('known')} OR call.is_unanswered))
   AND known.duplicate_of IS NULL
 ON CONFLICT DO NOTHING`
 

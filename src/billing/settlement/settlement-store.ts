@@ -50,15 +50,26 @@ interface SettledRow {
   /** Number of calls recorded as their records state. */
   recordedCalls: number
   supersededCalls: string[] | null
+  hasNewest: boolean
 }
 
 export type SettlementStore = ReturnType<typeof createSettlementStore>
 
-/** The settlement store over PostgreSQL. Without `discardCompletion`, no responses are kept for repeats. */
+/** After this time a month of call records may have been archived. */
+const REMEMBERED_MS = 86_400_000
+
+/**
+ * The settlement store over PostgreSQL. Without `discardCompletion`, no responses are kept for repeats. `onLedgerLoss` is
+ * called when a call that this store settled has no record any more: PostgreSQL lost commits. If it rejects, so does the
+ * settlement, and the next one calls it again.
+ */
 export function createSettlementStore(
   postgres: Postgres,
   discardCompletion: DiscardCompletion = async () => undefined,
+  onLedgerLoss: (callId: string) => Promise<void> = async () => undefined,
 ) {
+  /** A call of the last transaction whose commit was confirmed. */
+  let newest: { id: string; at: number } | null = null
   return {
     /**
      * Settles a batch in one transaction: call records, ledger and balances together, or nothing. Of several records of
@@ -74,6 +85,8 @@ export function createSettlementStore(
       const quarantined: QuarantinedCall[] = []
       const superseded: SupersededCall[] = []
       const contradicted: string[] = []
+      const known = newest && performance.now() - newest.at < REMEMBERED_MS ? newest.id : null
+      let isLost = false
       const quarantine = async (record: SettlementRecord, reason: string) => {
         const text = JSON.stringify(record) ?? 'null'
         const callId = isCallName(record?.id) ? record.id : `${UNNAMED}${shortHash(text)}`
@@ -85,7 +98,8 @@ export function createSettlementStore(
       const settleRows = async (batch: SettlementRows[], areCounting: boolean): Promise<void> => {
         if (batch.length === 0) return
         try {
-          const settled = await settleBatch(postgres, batch)
+          const settled = await settleBatch(postgres, batch, known)
+          isLost ||= !settled.hasNewest
           if (!settled.isAllNew) contradicted.push(...batch.map(({ record }) => record.id))
           if (!areCounting) return
           for (const account of settled.accounts) merge(accounts, account)
@@ -113,6 +127,9 @@ export function createSettlementStore(
       // The other records of a call change nothing, but differences are kept, unless the first was rejected.
       const refused = new Set(quarantined.map(({ callId }) => callId))
       others = others.filter(({ record }) => !refused.has(record.id))
+      if (isLost) await onLedgerLoss(known!)
+      const recorded = counting.find(({ record }) => !refused.has(record.id))
+      if (recorded) newest = { id: recorded.record.id, at: performance.now() }
       while (others.length > 0) {
         ;({ counting, others } = oneOfEachCall(others))
         await settleRows(counting, false)
@@ -146,10 +163,11 @@ const saysTheSame = (one: SettlementRows, other: SettlementRows): boolean =>
 async function settleBatch(
   postgres: Postgres,
   batch: SettlementRows[],
-): Promise<Pick<SettlementOutcome, 'accounts' | 'superseded'> & { isAllNew: boolean }> {
+  newest: string | null,
+): Promise<Pick<SettlementOutcome, 'accounts' | 'superseded'> & { isAllNew: boolean; hasNewest: boolean }> {
   const calls = JSON.stringify(batch.map((rows) => rows.call))
   const entries = JSON.stringify(batch.flatMap((rows) => rows.entries))
-  const settled = await postgres.plain.query<SettledRow>(SETTLE, [calls, entries, leastCallOf(batch)])
+  const settled = await postgres.plain.query<SettledRow>(SETTLE, [calls, entries, leastCallOf(batch), newest])
   const supersededCalls = new Set(settled[0]?.supersededCalls)
   const isAllNew = (settled[0]?.recordedCalls ?? 0) === batch.length && supersededCalls.size === 0
   if (!isAllNew) await postgres.plain.query(KEEP_CONFLICTS, [calls])
@@ -177,7 +195,7 @@ async function settleBatch(
     version: BigInt(version),
     released: released.get(accountId) ?? [],
   }))
-  return { accounts, superseded, isAllNew }
+  return { accounts, superseded, isAllNew, hasNewest: settled[0]?.hasNewest ?? true }
 }
 
 /** Adds the members who created the keys of some calls. */

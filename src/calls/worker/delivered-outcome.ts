@@ -20,7 +20,7 @@ interface CallWithBody {
   body: CallContent
 }
 
-type CallFacts = Pick<CallOutcome, 'attempts' | 'firstTokenAt'>
+type CallFacts = Pick<CallOutcome, 'attempts' | 'firstTokenAt' | 'isUnanswered'>
 
 /** The gateway failed a call: whatever was produced, its client is charged for what it was sent. */
 export function failedByGateway(
@@ -49,7 +49,7 @@ export async function outcomeOfLostRun(
   call: CallWithBody,
   attempts: CallOutcome['attempts'] = [],
 ): Promise<CallOutcome> {
-  const facts = { attempts, firstTokenAt: null }
+  const facts = { attempts, firstTokenAt: null, isUnanswered: delivered.isUnanswered }
   const { ending = { by: 'gateway', code: CALL_ERRORS.brokeOff.code } } = delivered
   // A call with an Idempotency-Key continues when its client leaves, so that did not end it.
   if (ending.by === 'client' && call.envelope.idempotencyRecord === null) {

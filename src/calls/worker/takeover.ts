@@ -10,8 +10,9 @@ const UNKNOWN: DeliveredPrefix = {
   candidate: null,
   finished: false,
   ending: { by: 'gateway', code: 'internal_error', deliveredChars: 0 },
+  isUnanswered: true,
 }
-const CLIENT_LEFT: DeliveredPrefix = { text: '', candidate: null, finished: false, ending: { by: 'client' } }
+const CLIENT_LEFT: DeliveredPrefix = { ...UNKNOWN, ending: { by: 'client' } }
 
 /**
  * Asks the API instance what the client has received before the worker of an earlier claim was lost. Null: the call is to

@@ -211,7 +211,9 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     severity: 'critical',
     ...event,
     sentence: ({ fields }) =>
-      `PostgreSQL lost commits; the settlements of ${of(fields, 'calls')} calls of the last minutes were enqueued again.`,
+      fields.calls === undefined
+        ? 'PostgreSQL lost commits of settlements; dispatch workers enqueue those of the last minutes again.'
+        : `PostgreSQL lost commits; the settlements of ${of(fields, 'calls')} calls of the last minutes were enqueued again.`,
     page: '/ledger',
   },
   overspent: {

@@ -46,6 +46,7 @@ export function settlementOf(
     holdPico: envelope.holdPico,
     ...(envelope.leastCallPico !== undefined && { leastCallPico: envelope.leastCallPico }),
     attempts,
+    ...(outcome.isUnanswered && { isUnanswered: true as const }),
     ...(envelope.auto && { auto: envelope.auto }),
     ...(envelope.traceparent !== undefined && { traceparent: envelope.traceparent }),
     ...(envelope.labels && { labels: envelope.labels }),

@@ -186,6 +186,11 @@ export interface SettlementRecord {
   /** See CallEnvelope; absent if unknown. */
   leastCallPico?: PicoText
   attempts: AttemptRecord[]
+  /**
+   * The run asked which part of an earlier run's completion its client received, and no API instance answered. It ran
+   * nothing, and its record states nothing about what the client received.
+   */
+  isUnanswered?: true
   /** See CallEnvelope. */
   auto?: AutoDecision
   /** Digest of the `Idempotency-Key` that identifies this call from now on; absent if it had none or released it. */

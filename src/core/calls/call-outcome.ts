@@ -15,6 +15,8 @@ interface CallFacts {
   attempts: AttemptRecord[]
   /** Unix milliseconds. */
   firstTokenAt: number | null
+  /** See SettlementRecord. */
+  isUnanswered?: true | undefined
 }
 
 /** The charged usage of a call. */
@@ -69,8 +71,8 @@ export const NOTHING_USED = {
 
 export const failedCall = (
   error: FrameError,
-  { attempts, firstTokenAt }: CallFacts = { attempts: [], firstTokenAt: null },
-): FailedCall => ({ status: 'failed', error, attempts, firstTokenAt })
+  { attempts, firstTokenAt, isUnanswered }: CallFacts = { attempts: [], firstTokenAt: null },
+): FailedCall => ({ status: 'failed', error, attempts, firstTokenAt, isUnanswered })
 
 /** The frame that ends a call. */
 export function lastFrameOf(

@@ -204,4 +204,6 @@ export interface DeliveredPrefix {
   endedBy?: string | undefined
   /** Who ended the call before its completion; absent while its client waits. */
   ending?: EarlyEnd
+  /** No API instance answered: this states nothing of what the client received. Never in a message. */
+  isUnanswered?: true
 }

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { outcomeOfLostRun } from '../../../src/calls/worker/delivered-outcome.ts'
+import { settlementOf } from '../../../src/core/billing/settlement.ts'
 import type { CallContent, ResultContent } from '../../../src/core/calls/kinds/call-kinds.ts'
 import type { NativeBlock, NativeEvent } from '../../../src/core/calls/native-message.ts'
+import type { CatalogSnapshot } from '../../../src/core/catalog/catalog.ts'
 import { type Play, type Played, playCall, type Said } from '../../helpers/played-chain.ts'
 
 const LEAVES = { leaves: true } as const
@@ -48,6 +51,22 @@ describe.each(WAYS)('a client that hangs up on an answer that is %s', (_name, st
     expect(outcome).toMatchObject({ status: 'cancelled', served: null, usage: { promptTokens: 0 } })
   })
 })
+
+test.each([{ by: 'client' }, { by: 'gateway', code: 'internal_error', deliveredChars: 0 }] as const)(
+  'a run that nobody answered says so in its record: ended by the $by',
+  async (ending) => {
+    const { envelope } = await answeredBy([[{ says: ['a word'] }]], true)
+    const delivered = { text: '', candidate: null, finished: false, ending }
+    const call = { envelope, body: { kind: 'chat' } as unknown as CallContent }
+    const recordOf = async (isUnanswered?: true) => {
+      const outcome = await outcomeOfLostRun({ ...delivered, ...(isUnanswered && { isUnanswered }) }, call)
+      const catalog = { offers: new Map() } as unknown as CatalogSnapshot
+      return settlementOf(outcome, envelope, catalog, { claimedAt: 1, finishedAt: 2 })
+    }
+    expect((await recordOf(true)).isUnanswered).toBe(true)
+    expect((await recordOf()).isUnanswered).toBeUndefined()
+  },
+)
 
 describe('a client that leaves a task', () => {
   const speech: ResultContent = { kind: 'speech', input: 'Hello', voice: 'alloy', format: 'wav' } as never

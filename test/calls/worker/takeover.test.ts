@@ -78,7 +78,7 @@ describe('a worker that takes a call over', () => {
     const takeover = askTakeover(call)
     calls.control({ kind: 'cancel', callId: CALL, ending: { by: 'client' } })
     await vi.advanceTimersByTimeAsync(3_100)
-    expect(await takeover).toMatchObject({ text: '', ending: { by: 'client' } })
+    expect(await takeover).toMatchObject({ text: '', ending: { by: 'client' }, isUnanswered: true })
   })
 
   test('ends a run that hears, unasked, that another has begun the answer', () => {
