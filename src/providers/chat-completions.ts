@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { SamplingParameters } from '../core/calls/chat-request.ts'
 import {
   type CompletionEvent,
@@ -6,10 +7,12 @@ import {
   type TokenLogprob,
   type ToolCallDelta,
 } from '../core/calls/completion.ts'
+import type { PassedField, PassedFields } from '../core/calls/passed-fields.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import type { ProviderQuirks } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import { stringifyExactly } from '../core/json/json-text.ts'
+import { takesField } from '../core/routing/supported-parameters.ts'
 import { messagesFor } from './chat-messages.ts'
 import {
   claimedStatus,
@@ -22,6 +25,7 @@ import {
 } from './error-words.ts'
 import { PatternReader } from './pattern-reader.ts'
 import { chatPromptParts } from './prompt-parts.ts'
+import { nearestEffort } from './reasoning-effort.ts'
 import { lacksStructuredOutput } from './structured-output.ts'
 import {
   type ChatAttempt,
@@ -69,7 +73,7 @@ export const chatCompletions: WireMapping = {
  * stream: silence is then noticed early, and a provider stops when the connection closes. Only these fields are sent.
  */
 export function requestBody(request: ChatAttempt): string {
-  const { offer, messages, parameters, exactJson, completionLimit } = request
+  const { offer, messages, parameters, exactJson, completionLimit, cachesPrompt } = request
   const { limitParameter, quirks = {} } = offer.provider
   const { temperature, topP } = samplingFor(request)
   const isFormatless = request.extended === true && lacksStructuredOutput(offer.upstreamModel)
@@ -82,6 +86,7 @@ export function requestBody(request: ChatAttempt): string {
       messages,
       needsInstruction ? jsonInstruction(parameters.response_format) : null,
       quirks,
+      cachesPrompt,
     ),
     stream: true,
     stream_options: { include_usage: true },
@@ -90,16 +95,43 @@ export function requestBody(request: ChatAttempt): string {
     top_p: topP,
     tools: parameters.tools,
     response_format: isFormatless ? undefined : format,
-    ...extendedFields(parameters),
+    ...extendedFields(request),
   }
   for (const field of quirks.omit ?? []) delete body[field]
   return stringifyExactly(body, needsInstruction ? { ...exactJson, response_format: undefined } : exactJson)
 }
 
 /** The fields of extended requests only; they have the same names on this wire. */
-function extendedFields(parameters: SamplingParameters): Fields {
+function extendedFields(request: ChatAttempt): Fields {
+  const { passed, reasoning_effort: effort, ...parameters } = request.parameters
   const { temperature: _t, top_p: _p, tools: _tools, response_format: _format, ...fields } = parameters
-  return fields
+  return {
+    ...fields,
+    ...(effort && { reasoning_effort: nearestEffort(effort, request.offer.provider.quirks?.efforts) }),
+    ...(passed && fieldsPassed(passed, request)),
+  }
+}
+
+const KEY_CHARS_MAX = 64
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
+
+/** Clients share our key at a provider: their own names of users and prefixes are kept apart by account. */
+function fieldsPassed(
+  passed: PassedFields,
+  { offer, accountId, apiKey }: Pick<ChatAttempt, 'offer' | 'accountId' | 'apiKey'>,
+): Fields {
+  const given = Object.entries(passed) as Array<[PassedField, string]>
+  return Object.fromEntries(
+    given
+      .filter(([name]) => takesField(offer.provider, name))
+      .map(([name, value]) => {
+        if (name === 'service_tier' || apiKey !== undefined) return [name, value]
+        const digest = digestOf(`${accountId} ${value}`)
+        if (name !== 'prompt_cache_key') return [name, digest]
+        const key = `${digestOf(accountId).slice(0, 12)}-${value}`
+        return [name, key.length <= KEY_CHARS_MAX ? key : digest]
+      }),
+  )
 }
 
 const losesSchema = ({ response_format: format }: SamplingParameters, { jsonObjectOnly }: ProviderQuirks) =>

@@ -6,13 +6,16 @@ import { hasToolCalls, portableId, shortId, textsOf, toConversation, withToolIds
 /**
  * Messages in the form that a provider of the chat-completions wire takes.
  * @param instruction a system message that is put first; null for none
+ * @param cachesPrompt whether breakpoints of the prompt cache are sent, if the provider takes them
  */
 export function messagesFor(
   messages: readonly ChatMessage[],
   instruction: string | null,
   quirks: ProviderQuirks,
+  cachesPrompt = false,
 ): readonly object[] {
   const { namedRoles, prefillField } = quirks
+  const marks = cachesPrompt && quirks.cacheMarks === true
   let sent = historyFor(messages, quirks)
   if (namedRoles) {
     sent = sent.map(({ name, ...message }) =>
@@ -21,7 +24,7 @@ export function messagesFor(
   }
   if (instruction !== null) sent = [{ role: 'system', content: instruction }, ...sent]
   const last = sent.at(-1)
-  const wired = sent.map((message) => toWire(message, quirks))
+  const wired = sent.map((message) => toWire(message, quirks, marks))
   if (prefillField && last?.role === 'assistant') wired.push({ ...wired.pop(), [prefillField]: true })
   return wired
 }
@@ -61,9 +64,18 @@ function asTurns(messages: readonly ChatMessage[]): ChatMessage[] {
   ]
 }
 
-function toWire(message: ChatMessage, { developerRole, reasoningHistory }: ProviderQuirks): object {
+function toWire(
+  message: ChatMessage,
+  { developerRole, reasoningHistory }: ProviderQuirks,
+  marks: boolean,
+): object {
   const { role, content, tool_calls: calls, reasoning, ...rest } = message
-  const parts = typeof content === 'string' ? content : content.map(toWirePart)
+  const parts =
+    typeof content === 'string'
+      ? content
+      : content.map((part) =>
+          marks && part.cacheBreakpoint ? { ...toWirePart(part), ...CACHE_MARK } : toWirePart(part),
+        )
   return {
     role: role === 'developer' && !developerRole ? 'system' : role,
     content: calls && isBlankTurn(message) ? null : parts,
@@ -72,6 +84,8 @@ function toWire(message: ChatMessage, { developerRole, reasoningHistory }: Provi
     ...(calls && reasoningHistory && { reasoning_content: reasoning ?? '' }),
   }
 }
+
+const CACHE_MARK = { cache_control: { type: 'ephemeral' } }
 
 function toWirePart(part: ContentPart): object {
   switch (part.type) {

@@ -3,6 +3,7 @@ import { type AttemptOutcome, unsentAttempt } from '../core/calls/attempt-outcom
 import { type Provider, WIRES, type Wire } from '../core/catalog/catalog.ts'
 import { attemptFailure } from '../core/failover/attempt-failure.ts'
 import { safeProviderMessage, textsOf } from '../core/failover/provider-message.ts'
+import { withoutLoneSurrogates } from '../core/json/json-text.ts'
 import type { BodyStore } from '../platform/body-store/body-store.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { chatCompletions } from './chat-completions.ts'
@@ -60,7 +61,10 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
         transport.post(
           {
             ...sent,
-            body: typeof body === 'string' ? body : formStream(body, storeOf(options).open, reject),
+            body:
+              typeof body === 'string'
+                ? withoutLoneSurrogates(body)
+                : formStream(body, storeOf(options).open, reject),
             ...{ limits, signal, accountId },
           },
           (exchange) =>

@@ -1,4 +1,4 @@
-import type { ReasoningEffort } from '../core/calls/request-parameters.ts'
+import { REASONING_EFFORTS, type ReasoningEffort } from '../core/calls/request-parameters.ts'
 
 /** Converts `reasoning_effort` for wires that have their own fields. */
 
@@ -9,8 +9,31 @@ const BUDGETS: Record<Exclude<ReasoningEffort, 'none'>, number> = {
   medium: 8_192,
   high: 24_576,
   xhigh: 24_576,
+  max: 24_576,
 }
-const LEVELS = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'high' } as const
+const LEVELS = {
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'high',
+  max: 'high',
+} as const
+
+/** Of the efforts that a provider takes the nearest, the lower of two; that given if it takes all. */
+export function nearestEffort(
+  effort: ReasoningEffort,
+  taken: readonly ReasoningEffort[] | undefined,
+): ReasoningEffort {
+  if (!taken || taken.includes(effort)) return effort
+  const rank = (each: ReasoningEffort) => REASONING_EFFORTS.indexOf(each)
+  const distance = (each: ReasoningEffort) => Math.abs(rank(each) - rank(effort)) + rank(each) / 100
+  // No thinking at all is near to no other effort.
+  const thinking = taken.filter((each) => each !== 'none')
+  return (thinking.length > 0 ? thinking : taken).reduce((one, other) =>
+    distance(other) < distance(one) ? other : one,
+  )
+}
 
 /** The wire's minimum budget. The completion limit must leave as many tokens for the content. */
 const LEAST_BUDGET = 1_024
@@ -29,7 +52,7 @@ export function anthropicThinking(
   if (!KNOWS_BUDGETS_ONLY.test(model)) {
     return {
       ...(!isForced && { thinking: { type: 'adaptive', display: 'summarized' } }),
-      output_config: { effort: LEVELS[effort] },
+      output_config: { effort: effort === 'max' ? 'max' : LEVELS[effort] },
     }
   }
   const budget = Math.min(BUDGETS[effort], completionLimit - LEAST_BUDGET)

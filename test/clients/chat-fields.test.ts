@@ -82,7 +82,7 @@ const GIVEN: Record<string, Record<string, unknown>> = {
   model: { model: 'test/words' },
   audio: { audio: { voice: 'alloy', format: 'wav' } },
   frequency_penalty: { frequency_penalty: 0.5 },
-  function_call: { function_call: 'auto' },
+  function_call: { function_call: 'auto', functions: [{ name: 'find_train' }] },
   functions: { functions: [{ name: 'find_train' }] },
   logit_bias: { logit_bias: { 50256: -100 } },
   logprobs: { logprobs: true },
@@ -117,7 +117,10 @@ const GIVEN: Record<string, Record<string, unknown>> = {
   web_search_options: { web_search_options: {} },
 }
 /** Fields with an effect of the gateway's own, so that the provider gets no or another value. */
-const OWN_EFFECT = ['model', 'metadata', 'max_completion_tokens', 'stream', 'stream_options']
+const OWN_EFFECT = [
+  ...['model', 'metadata', 'max_completion_tokens', 'stream', 'stream_options', 'functions', 'function_call'],
+  'prompt_cache_key',
+]
 
 async function ask(fields: Record<string, unknown>) {
   const response = await fetch(`${stack.url}/v2/chat/completions`, {
@@ -203,6 +206,17 @@ const NESTED: Record<string, [body: Record<string, unknown>, sent: Record<string
     loop,
     { role: '"role":"tool"', content: '"at 9"', tool_call_id: '"tool_call_id":"call_1"' },
   ],
+  ChatCompletionFunctionMessageParam: [
+    {
+      messages: [
+        ...MESSAGES,
+        { role: 'assistant', content: null, function_call: call.function },
+        { role: 'function', name: 'clerk', content: 'at 9' },
+      ],
+      functions: [FUNCTION],
+    },
+    { role: '"role":"tool"', content: '"at 9"', name: '"name":"clerk"' },
+  ],
   ChatCompletionMessageFunctionToolCall: [
     loop,
     {
@@ -282,10 +296,6 @@ const NESTED: Record<string, [body: Record<string, unknown>, sent: Record<string
 /** A request with each refused field, and the start of the path that the refusal names. */
 const CUSTOM = { type: 'custom', custom: { name: 'write' } }
 const REFUSED: Record<string, [body: Record<string, unknown>, param: string]> = {
-  ChatCompletionFunctionMessageParam: [
-    { messages: [{ role: 'function', name: 'find', content: 'x' }] },
-    'messages[0].role',
-  ],
   'ChatCompletionContentPart.File.File': [
     user({ type: 'file', file: { file_id: 'file_1' } }),
     'messages[0].content[0].file',

@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { googleGenerateContent } from '../../src/providers/google-generate-content.ts'
+import { wireFor } from '../../src/providers/kinds/provider-kinds.ts'
 import { portableName } from '../../src/providers/portable-names.ts'
+import { offerAt } from '../helpers/scripted-provider.ts'
 
 test('names are taken by every wire, the same for the same, and others for others', () => {
   const names = fc.oneof(fc.string({ minLength: 1, maxLength: 200 }), fc.stringMatching(/^[a-z]{60,80}$/))
@@ -16,4 +19,35 @@ test('names are taken by every wire, the same for the same, and others for other
 test('a portable name stays as it is', () => {
   expect(portableName('find_train')).toBe('find_train')
   expect(portableName('a'.repeat(64))).toBe('a'.repeat(64))
+})
+
+test('a chat has portable names on the wire of Google, and the names of its client in the completion', () => {
+  const offer = offerAt('https://api.example/v1')
+  const wire = wireFor(
+    {
+      content: {
+        kind: 'chat',
+        extended: true,
+        messages: [{ role: 'user', content: 'Hi' }],
+        parameters: { tools: [{ type: 'function', function: { name: '2fa' } }] },
+      },
+      offer: { ...offer, provider: { ...offer.provider, wire: 'google-generate-content' } },
+      accountId: 'acct_1',
+      completionLimit: 64,
+      limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
+      signal: new AbortController().signal,
+    },
+    googleGenerateContent,
+  )
+  expect(JSON.parse(wire.request(null).body as string).tools[0].functionDeclarations[0].name).toBe(
+    portableName('2fa'),
+  )
+  const events: unknown[] = []
+  const functionCall = { name: portableName('2fa'), args: {} }
+  wire
+    .openReader()
+    .event(JSON.stringify({ candidates: [{ content: { parts: [{ functionCall }] } }] }), (event) => {
+      events.push(event)
+    })
+  expect(events).toMatchObject([['tool-calls', [{ function: { name: '2fa' } }]]])
 })

@@ -376,3 +376,62 @@ describe('the generate-content wire', () => {
     expect(body.systemInstruction.parts[0].text).toContain('Answer with one JSON value')
   })
 })
+
+describe('fields that some providers take', () => {
+  const passed = { prompt_cache_key: 'session-1', service_tier: 'flex', user: 'ada' }
+
+  test('reach those alone, with the users and prefixes of accounts kept apart', () => {
+    expect(chatBody({ parameters: { passed } })).toMatchObject({
+      prompt_cache_key: expect.stringMatching(/^[0-9a-f]{12}-session-1$/),
+    })
+    expect(chatBody({ parameters: { passed } })).not.toHaveProperty('user')
+    const all = chatBody({ parameters: { passed }, quirks: { passes: ['user', 'service_tier'] } })
+    expect(all).toMatchObject({ service_tier: 'flex', user: expect.stringMatching(/^[0-9a-f]{32}$/) })
+    const none = chatBody({ parameters: { passed }, quirks: { omit: ['prompt_cache_key'] } })
+    for (const name of [...Object.keys(passed), 'passed']) expect(none).not.toHaveProperty(name)
+    const other = JSON.parse(
+      chat.requestBody({ ...attempt({ parameters: { passed } }), accountId: 'acct_2' }),
+    )
+    expect(other.prompt_cache_key).not.toBe(chatBody({ parameters: { passed } }).prompt_cache_key)
+    const long = { prompt_cache_key: 'k'.repeat(60) }
+    expect(chatBody({ parameters: { passed: long } }).prompt_cache_key).toHaveLength(32)
+  })
+
+  test('are as the client wrote them where the key is its own', () => {
+    const own = { ...attempt({ parameters: { passed }, quirks: { passes: ['user'] } }), apiKey: 'sk-own' }
+    expect(JSON.parse(chat.requestBody(own))).toMatchObject({ prompt_cache_key: 'session-1', user: 'ada' })
+  })
+
+  test('do not reach other wires', () => {
+    for (const body of [anthropicBody, googleBody])
+      expect(JSON.stringify(body({ parameters: { passed } }))).not.toContain('session-1')
+  })
+})
+
+test.each([
+  ['max', undefined, 'max'],
+  ['max', ['low', 'high'], 'high'],
+  ['medium', ['low', 'high'], 'low'],
+  ['none', ['none', 'low'], 'none'],
+  ['minimal', ['none', 'low'], 'low'],
+] as const)('an effort of %s where a provider takes %j is %s', (effort, efforts, sent) => {
+  expect(
+    chatBody({ parameters: { reasoning_effort: effort }, ...(efforts && { quirks: { efforts } }) })
+      .reasoning_effort,
+  ).toBe(sent)
+})
+
+test('marks of the prompt cache reach a provider of the chat wire that takes them and has a price for them', () => {
+  const messages: ChatMessage[] = [
+    { role: 'user', content: [{ type: 'text', text: 'Hi', cacheBreakpoint: true }] },
+  ]
+  const sent = (cachesPrompt: boolean, cacheMarks: boolean) =>
+    chat.requestBody({
+      ...attempt({ messages, quirks: { cacheMarks } }),
+      ...(cachesPrompt && { cachesPrompt }),
+    })
+  expect(JSON.parse(sent(true, true)).messages[0].content).toEqual([
+    { type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } },
+  ])
+  for (const other of [sent(false, true), sent(true, false)]) expect(other).not.toContain('cache_control')
+})

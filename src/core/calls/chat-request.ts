@@ -3,12 +3,13 @@ import { ChatMessageFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import type { RoutingProfile } from '../auto/tiers.ts'
-import { isObject } from '../json/json-object.ts'
+import { type Fields, isObject } from '../json/json-object.ts'
 import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
 import type { ToolCall } from './completion.ts'
 import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from './content-part.ts'
+import type { PassedFields } from './passed-fields.ts'
 import { parsePreferences, type RequiredParameters } from './provider-preferences.ts'
 import { CHAT_PARAMETERS, type ReasoningEffort, tokenLimit } from './request-parameters.ts'
 
@@ -45,6 +46,7 @@ export interface SamplingParameters {
   logprobs?: true
   top_logprobs?: number
   reasoning_effort?: ReasoningEffort
+  passed?: PassedFields
 }
 
 /** Which tools the next turn calls: none, at least one, or this one. */
@@ -160,11 +162,12 @@ export function requestOf(
   required?: RequiredParameters,
 ): ChatRequest {
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
+  const exact = exactOf(exactJson, body.tools)
   const content: ChatContent = {
     kind: 'chat',
     messages: body.messages.map(readMessage),
     parameters: parseParameters(body, exactJson),
-    ...(exactJson && { exactJson }),
+    ...(exact && { exactJson: exact }),
     ...(body.routing_profile != null && { routingProfile: body.routing_profile }),
   }
   return {
@@ -265,10 +268,24 @@ function parseParameters(body: ChatBody, exactJson?: ExactJson): SamplingParamet
   return {
     ...(temperature != null && { temperature }),
     ...(top_p != null && { top_p }),
-    ...(tools != null && tools.length > 0 && { tools }),
+    ...(tools != null && tools.length > 0 && { tools: typedTools(tools) }),
     ...(response_format != null && { response_format }),
   }
 }
+
+/** A tool without a type is a function. Some client libraries leave out what is the only type. */
+const isTyped = (tool: Fields): boolean => tool.type != null || !isObject(tool.function)
+const typedTools = (tools: Fields[]): Fields[] =>
+  tools.every(isTyped) ? tools : tools.map((tool) => (isTyped(tool) ? tool : { ...tool, type: 'function' }))
+
+/** The exact text of what is sent as the client wrote it. */
+const exactOf = (
+  exactJson: ExactJson | undefined,
+  tools: Fields[] | null | undefined,
+): ExactJson | undefined =>
+  exactJson?.tools === undefined || tools?.every(isTyped) === true
+    ? exactJson
+    : { ...exactJson, tools: undefined }
 
 function checkSize(value: unknown, exact: string | undefined, path: string): void {
   if (value == null) return

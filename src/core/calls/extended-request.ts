@@ -18,6 +18,8 @@ import {
   type ToolChoice,
 } from './chat-request.ts'
 import type { ToolCall } from './completion.ts'
+import { effortAsked, withStandardParts, withToolsOfFunctions } from './field-spellings.ts'
+import { fieldsWithoutEffect, isGiven, passedFields } from './passed-fields.ts'
 import { EXTENDED_PARAMETERS } from './request-parameters.ts'
 
 /**
@@ -27,37 +29,44 @@ import { EXTENDED_PARAMETERS } from './request-parameters.ts'
 
 const FUNCTION_NAME = '^[A-Za-z0-9_-]{1,64}$'
 
+const Definition = Type.Object({
+  name: Type.String({
+    pattern: FUNCTION_NAME,
+    errorMessage: '`{param}` takes 1 to 64 letters, digits, underscores and hyphens.',
+  }),
+  description: Type.Optional(nullable(Type.String())),
+  parameters: Type.Optional(nullable(Type.Unsafe<Record<string, unknown>>({ type: 'object' }))),
+  strict: Type.Optional(nullable(Type.Boolean())),
+})
+
 const Tool = Type.Object(
-  {
-    type: Type.Enum(['function']),
-    function: Type.Object({
-      name: Type.String({
-        pattern: FUNCTION_NAME,
-        errorMessage: '`{param}` takes 1 to 64 letters, digits, underscores and hyphens.',
-      }),
-      description: Type.Optional(nullable(Type.String())),
-      parameters: Type.Optional(nullable(Type.Unsafe<Record<string, unknown>>({ type: 'object' }))),
-      strict: Type.Optional(nullable(Type.Boolean())),
-    }),
-  },
+  { type: Type.Optional(nullable(Type.Enum(['function']))), function: Definition },
   { errorMessage: { type: 'Each tool must be an object with `type` and `function`.' } },
 )
 
-const Choice = Type.Unsafe<'auto' | ToolChoice | null>({
+const Named = { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }
+
+/** `any` is another word for `required`. */
+const Choice = Type.Unsafe<'auto' | 'any' | ToolChoice | null>({
   anyOf: [
-    { type: 'string', enum: ['none', 'auto', 'required'] },
+    { type: 'string', enum: ['none', 'auto', 'required', 'any'] },
     {
       type: 'object',
-      required: ['type', 'function'],
-      properties: {
-        type: { type: 'string', enum: ['function'] },
-        function: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } },
-      },
+      required: ['function'],
+      properties: { type: { enum: ['function', null] }, function: Named },
     },
     { type: 'null' },
   ],
   errorMessage: '`tool_choice` must be none, auto, required, or the function to call.',
 })
+
+const FunctionCall = Type.Unsafe<'auto' | 'none' | { name: string } | null>({
+  anyOf: [{ type: 'string', enum: ['none', 'auto'] }, Named, { type: 'null' }],
+  errorMessage: '`function_call` must be none, auto, or the function to call.',
+})
+
+const budget = Type.Optional(nullable(Type.Integer({ minimum: 0 })))
+const effort = EXTENDED_PARAMETERS.reasoning_effort
 
 /** The outer shape of an extended chat completion's body. Other top-level fields are dropped. */
 export const ExtendedBody = Type.Object(
@@ -74,6 +83,8 @@ export const ExtendedBody = Type.Object(
     ),
     tool_choice: Type.Optional(Choice),
     parallel_tool_calls: Type.Optional(nullable(Type.Boolean())),
+    functions: Type.Optional(nullable(Type.Array(Definition, { maxItems: MAX_TOOLS }))),
+    function_call: Type.Optional(FunctionCall),
     stop: EXTENDED_PARAMETERS.stop,
     seed: EXTENDED_PARAMETERS.seed,
     n: Type.Optional(
@@ -85,7 +96,13 @@ export const ExtendedBody = Type.Object(
     frequency_penalty: EXTENDED_PARAMETERS.frequency_penalty,
     logprobs: Type.Optional(nullable(Type.Boolean())),
     top_logprobs: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: 20 }))),
-    reasoning_effort: EXTENDED_PARAMETERS.reasoning_effort,
+    reasoning_effort: effort,
+    reasoning: Type.Optional(
+      nullable(Type.Object({ effort, max_tokens: budget, enabled: Type.Optional(nullable(Type.Boolean())) })),
+    ),
+    thinking: Type.Optional(
+      nullable(Type.Object({ type: Type.Optional(nullable(Type.String())), budget_tokens: budget })),
+    ),
     stream_options: Type.Optional(
       nullable(Type.Object({ include_usage: Type.Optional(nullable(Type.Boolean())) })),
     ),
@@ -110,46 +127,24 @@ export function parseExtendedRequest(body: unknown, exactJson?: ExactJson): Chat
  */
 export function normalizeExtendedRequest(body: ExtendedBody, exactJson?: ExactJson): ChatRequest {
   if (body.provider?.require_parameters !== false) refuseUnhonoured(body)
-  const request = requestOf(body as ChatBody, readExtendedMessage, exactJson, 'but-hints')
+  const standard = withToolsOfFunctions(body)
+  const exact = standard.tools === body.tools ? exactJson : { ...exactJson, tools: undefined }
+  const request = requestOf(standard as ChatBody, readExtendedMessage, exact, 'but-hints')
   const { messages, parameters } = request.content
   checkPairs(messages)
   checkBreakpoints(messages)
-  Object.assign(parameters, extendedParameters(body))
+  Object.assign(parameters, extendedParameters(standard))
   return { ...request, content: { ...request.content, extended: true } }
 }
 
 /** Fields of the official client library that change what an answer is and that no model is sent, with what to use. */
 const UNHONOURED = {
   audio: 'Speech has its own surface: POST /v2/audio/speech.',
-  function_call: 'Use `tool_choice`.',
-  functions: 'Use `tools`.',
   logit_bias: 'Tokens differ between models.',
   modalities: 'A completion is text.',
   moderation: 'Verdicts have their own surface: POST /v2/moderations.',
   web_search_options: 'Declare a function that searches as one of `tools`.',
 }
-/** Fields that concern how the maker of the client library stores, prices and caches calls; they are not sent. */
-const NOT_APPLICABLE = [
-  'prediction',
-  'prompt_cache_key',
-  'prompt_cache_options',
-  'prompt_cache_retention',
-  'safety_identifier',
-  'service_tier',
-  'store',
-  'user',
-  'verbosity',
-]
-
-/** Whether a field is given with a value that would have an effect. */
-function isGiven(body: object, name: string): boolean {
-  const value = (body as Record<string, unknown>)[name]
-  if (value == null || value === false) return false
-  if (name === 'modalities') return !(Array.isArray(value) && value.every((each) => each === 'text'))
-  if (name === 'functions' || name === 'logit_bias') return Object.keys(value).length > 0
-  return true
-}
-
 function refuseUnhonoured(body: object): void {
   for (const [name, remedy] of Object.entries(UNHONOURED)) {
     if (!isGiven(body, name)) continue
@@ -158,11 +153,19 @@ function refuseUnhonoured(body: object): void {
   }
 }
 
-/** The known fields of a valid body that have no effect, for `x-ignored-parameters`. */
-export const fieldsWithoutEffect = (body: object): string[] =>
-  [...Object.keys(UNHONOURED), ...NOT_APPLICABLE].filter((name) => isGiven(body, name))
+/** The parts of objects that have an effect. */
+const PARTS = {
+  reasoning: ['effort', 'max_tokens', 'enabled'],
+  thinking: ['type', 'budget_tokens'],
+  stream_options: ['include_usage'],
+}
 
-function readExtendedMessage(value: unknown, index: number): ChatMessage {
+/** The fields of a valid body that have no effect, for `x-ignored-parameters`. */
+export const ignoredFields = (body: object): string[] =>
+  fieldsWithoutEffect(body, ExtendedBody.properties, PARTS)
+
+function readExtendedMessage(given: unknown, index: number): ChatMessage {
+  const value = withStandardParts(given)
   const path = `messages[${index}]`
   const message = withBreakpoints(readMessage(value, path, EXTENDED_ROLES), value, path)
   const {
@@ -196,10 +199,13 @@ function withBreakpoints(message: ChatMessage, value: unknown, path: string): Ch
   return { ...message, content: parts }
 }
 
-/** Longer lifetimes have other prices. */
+/** All last five minutes: longer ones have other prices. */
+const CACHE_LIFETIMES: ReadonlySet<unknown> = new Set(['5m', '1h'])
+
 function isBreakpoint(control: unknown, path: string): boolean {
   if (control == null) return false
-  if (isObject(control) && control.type === 'ephemeral' && (control.ttl ?? '5m') === '5m') return true
+  if (isObject(control) && control.type === 'ephemeral' && CACHE_LIFETIMES.has(control.ttl ?? '5m'))
+    return true
   throw invalid(path, '`cache_control` takes {"type": "ephemeral"}, which lasts five minutes.')
 }
 
@@ -260,7 +266,9 @@ export function checkPairs(messages: readonly ChatMessage[], param?: string): vo
 }
 
 function extendedParameters(body: ExtendedBody): SamplingParameters {
-  const { seed, presence_penalty, frequency_penalty, logprobs, top_logprobs: top, reasoning_effort } = body
+  const { seed, presence_penalty, frequency_penalty, logprobs, top_logprobs: top } = body
+  const effort = effortAsked(body)
+  const passed = passedFields(body)
   const stop = typeof body.stop === 'string' ? [body.stop] : (body.stop ?? [])
   if (top && !logprobs) throw invalid('top_logprobs', '`top_logprobs` needs `logprobs` to be true.')
   const choice = toolChoice(body)
@@ -273,7 +281,8 @@ function extendedParameters(body: ExtendedBody): SamplingParameters {
     ...(frequency_penalty && { frequency_penalty }),
     ...(logprobs && { logprobs }),
     ...(top && { top_logprobs: top }),
-    ...(reasoning_effort && { reasoning_effort }),
+    ...(effort && effort !== 'default' && { reasoning_effort: effort }),
+    ...(passed && { passed }),
   }
 }
 
@@ -289,7 +298,7 @@ function toolChoice({ tools, tool_choice: choice }: ExtendedBody): ToolChoice | 
     if (choice === 'none') return undefined
     throw invalid('tool_choice', '`tool_choice` needs `tools` to choose from.')
   }
-  if (typeof choice === 'string') return choice
+  if (typeof choice === 'string') return choice === 'any' ? 'required' : choice
   const { name } = choice.function
   if (!names.includes(name)) throw invalid('tool_choice.function.name', `No tool is named ${name}.`)
   return { type: 'function', function: { name } }

@@ -15,9 +15,10 @@ import {
   toolDefinitions,
 } from './chat-request.ts'
 import { checkPairs } from './extended-request.ts'
-import { refuseCacheCost, toChatMessages } from './native-content.ts'
+import { hasLongCaching, toChatMessages, withShortCaching } from './native-content.ts'
 import type { NativeRequest } from './native-message.ts'
 import { chatParameters } from './native-parameters.ts'
+import { fieldsWithoutEffect } from './passed-fields.ts'
 
 /** What a call asks whose client speaks the messages wire. */
 export interface NativeContent {
@@ -156,6 +157,12 @@ export function parseMessagesRequest(
   }
 }
 
+/** The fields of a valid body that have no effect, for `x-ignored-parameters`. */
+export const ignoredMessagesFields = (body: MessagesBody): string[] => [
+  ...fieldsWithoutEffect(body, { ...MessagesBody.properties, ...COSTLY, context_management: true }),
+  ...(hasLongCaching(body) ? ['cache_control.ttl'] : []),
+]
+
 const noMessage = (): never => {
   throw new Error('the messages of a native request are read by nativeContent')
 }
@@ -188,9 +195,8 @@ function readNative(body: object): NativeRequest {
   )
   const edits = removingEdits(fields.context_management)
   if (edits.length > 0) native.context_management = { edits }
-  refuseCacheCost(native, '')
   for (const [index, tool] of toolsOf(native).entries()) checkTool(tool, `tools[${index}]`)
-  return native
+  return withShortCaching(native)
 }
 
 /** The refusal of a conversation that the server keeps. Tool runners of the wire's libraries then send the whole history. */
@@ -227,7 +233,6 @@ function checkTool(tool: Record<string, unknown>, path: string): void {
   if (tool.type != null && tool.type !== 'custom') {
     throw invalid(`${path}.type`, 'Only tools that you define and run yourself are supported. Omit `type`.')
   }
-  refuseCacheCost(tool, `${path}.`)
   if (typeof tool.name !== 'string' || tool.name === '') throw invalid(`${path}.name`, 'A tool has a name.')
   if (!isObject(tool.input_schema))
     throw invalid(`${path}.input_schema`, 'A tool has an `input_schema`, a JSON schema of an object.')

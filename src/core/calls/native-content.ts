@@ -17,7 +17,7 @@ const BLOCKS = {
   system: ['text'],
   user: ['text', 'image', 'document', 'search_result', 'tool_result'],
   assistant: ['text', 'thinking', 'redacted_thinking', 'tool_use'],
-  tool_result: ['text', 'image', 'document', 'search_result'],
+  tool_result: ['text', 'image', 'document', 'search_result', 'tool_reference'],
   document: ['text', 'image'],
   search_result: ['text'],
 } as const satisfies Record<string, readonly string[]>
@@ -40,19 +40,47 @@ export function toChatMessages(system: unknown, messages: unknown): ChatMessage[
   return [...first, ...resultsFirst(turns)]
 }
 
-/** Puts results of tools directly after their calls, before other messages of the same turn. */
+/**
+ * Puts results of tools directly after their calls, before other messages of the same turn. Consecutive turns of the
+ * assistant are one, whose results follow together.
+ */
 function resultsFirst(messages: readonly ChatMessage[]): ChatMessage[] {
   const sorted: ChatMessage[] = []
+  let turns: ChatMessage[] = []
   let others: ChatMessage[] = []
+  const endTurn = () => {
+    if (turns.length > 0) sorted.push(joinTurns(turns))
+    turns = []
+  }
   for (const message of messages) {
-    if (message.role === 'tool') sorted.push(message)
-    else if (message.role !== 'assistant') others.push(message)
+    if (message.role === 'tool') {
+      endTurn()
+      sorted.push(message)
+    } else if (message.role !== 'assistant') others.push(message)
     else {
-      sorted.push(...others, message)
-      others = []
+      if (others.length > 0) {
+        endTurn()
+        sorted.push(...others)
+        others = []
+      }
+      turns.push(message)
     }
   }
+  endTurn()
   return [...sorted, ...others]
+}
+
+function joinTurns(turns: readonly ChatMessage[]): ChatMessage {
+  if (turns.length === 1) return turns[0]!
+  const calls = turns.flatMap((turn) => turn.tool_calls ?? [])
+  const reasoning = turns.map((turn) => turn.reasoning ?? '').join('')
+  const texts = turns.map(({ content }) => content).filter((text) => text !== '')
+  return {
+    role: 'assistant',
+    content: texts.join('\n'),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    ...(reasoning !== '' && { reasoning }),
+  }
 }
 
 /** The messages of one turn: results of tools are separate messages. */
@@ -142,7 +170,6 @@ function readBlock(block: unknown, known: readonly string[], path: string): Fiel
   if (!isObject(block)) throw invalid(path, 'Each content block must be an object with a `type`.')
   if (!known.includes(block.type as string))
     throw invalid(`${path}.type`, `The \`type\` of a content block must be one of ${known.join(', ')} here.`)
-  refuseCacheCost(block, `${path}.`)
   return block
 }
 
@@ -169,6 +196,8 @@ function toParts(block: Fields, path: string): ContentPart[] {
         ...headings(block, ['title', 'source']),
         ...partsOf(block.content, BLOCKS.search_result, `${path}.content`),
       ]
+    case 'tool_reference':
+      return [text(`Found the tool ${string(block.tool_name, `${path}.tool_name`)}.`)]
     default:
       throw new Error(`a block of type ${String(block.type)} has no parts`)
   }
@@ -248,32 +277,61 @@ export function extrasBound(request: NativeRequest): number {
   )
 }
 
-/** Longer cache lifetimes cost more than is held. */
-export function refuseCacheCost({ cache_control: cache }: Fields, path: string): void {
-  if (!isObject(cache) || cache.ttl == null || cache.ttl === '5m') return
-  throw invalid(`${path}cache_control.ttl`, 'Only a cache lifetime of 5 minutes is supported. Omit `ttl`.')
-}
-
 /**
  * Removes the explicit writes to the prompt cache of a request, for targets without cache prices. Caching changes the
  * price of a prompt and nothing of its completion.
  */
-export function withoutCaching(native: NativeRequest): NativeRequest {
-  const { cache_control: _, ...request } = native
+export const withoutCaching = (native: NativeRequest): NativeRequest =>
+  changeMarked(native, ({ cache_control: _, ...marked }) => marked)
+
+/** Whether a request, or one of its blocks, tools and messages, writes to the prompt cache for more than five minutes. */
+export function hasLongCaching(native: NativeRequest): boolean {
+  const isLong = ({ cache_control: cache }: Fields) =>
+    isObject(cache) && cache.ttl != null && cache.ttl !== '5m'
+  const hasLong = (blocks: unknown): boolean =>
+    Array.isArray(blocks) &&
+    blocks.some((block) => isObject(block) && (isLong(block) || hasLong(block.content)))
+  return isLong(native) || [native.system, native.tools, native.messages].some(hasLong)
+}
+
+/** The request with writes to the prompt cache that last five minutes: longer ones cost more than is held. */
+export function withShortCaching(native: NativeRequest): NativeRequest {
+  if (!hasLongCaching(native)) return native
+  return changeMarked(native, (marked) => {
+    if (!isObject(marked.cache_control)) return marked
+    const { ttl: _, ...control } = marked.cache_control
+    return { ...marked, cache_control: control }
+  })
+}
+
+/** Changes everything that may have a cache mark: the request, and its blocks, tools and messages. */
+function changeMarked(native: NativeRequest, change: (marked: Fields) => Fields): NativeRequest {
+  const within = (blocks: unknown): unknown =>
+    Array.isArray(blocks) ? blocks.map((block) => (isObject(block) ? changed(block) : block)) : blocks
+  const changed = (block: Fields): Fields => {
+    const marked = change(block)
+    return 'content' in marked ? { ...marked, content: within(marked.content) } : marked
+  }
   return Object.fromEntries(
-    Object.entries(request).map(([name, value]) => [
+    Object.entries(change(native)).map(([name, value]) => [
       name,
-      name === 'system' || name === 'tools' || name === 'messages' ? uncached(value) : value,
+      name === 'system' || name === 'tools' || name === 'messages' ? within(value) : value,
     ]),
   )
 }
 
-/** Blocks, tools or messages without their cache marks. */
-function uncached(blocks: unknown): unknown {
-  if (!Array.isArray(blocks)) return blocks
-  return blocks.map(({ cache_control: _, ...block }: Fields) =>
-    'content' in block ? { ...block, content: uncached(block.content) } : block,
-  )
+const BILLING_HEADER = /^x-anthropic-billing-header:[^\n]*\n*/
+
+/**
+ * The messages without the line that one client puts first in its system text for its maker's billing. It differs in each
+ * request, so that no prompt cache of another provider would ever find the prompt again.
+ */
+export function withoutBillingHeader(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const [first, ...others] = messages
+  if (first?.role !== 'system' || typeof first.content !== 'string' || !BILLING_HEADER.test(first.content))
+    return messages
+  const content = first.content.replace(BILLING_HEADER, '')
+  return content === '' ? others : [{ ...first, content }, ...others]
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type Fields, isObject } from '../json/json-object.ts'
 import type { SamplingParameters, ToolChoice } from './chat-request.ts'
 import type { NativeRequest } from './native-message.ts'
-import type { ReasoningEffort } from './request-parameters.ts'
+import { effortOfBudget, type ReasoningEffort } from './request-parameters.ts'
 
 /**
  * The parameters of a request on the messages wire as those of an extended chat request. They also decide about models,
@@ -69,11 +69,8 @@ const EFFORTS: Readonly<Record<string, ReasoningEffort>> = {
   medium: 'medium',
   high: 'high',
   xhigh: 'xhigh',
-  max: 'xhigh',
+  max: 'max',
 }
-/** The largest budgets of thinking that count as this effort. Larger ones are a high effort. */
-const LOW_BUDGET = 4_096
-const MEDIUM_BUDGET = 16_384
 
 /** Undefined if the request asks for no thinking: models that always think then decide by themselves. */
 function reasoningEffort({ thinking, output_config: config }: NativeRequest): ReasoningEffort | undefined {
@@ -81,7 +78,5 @@ function reasoningEffort({ thinking, output_config: config }: NativeRequest): Re
   if (stated || !isObject(thinking)) return stated
   const { type, budget_tokens: budget } = thinking
   if (type === 'adaptive') return 'medium'
-  if (type !== 'enabled' || typeof budget !== 'number') return undefined
-  if (budget <= LOW_BUDGET) return 'low'
-  return budget <= MEDIUM_BUDGET ? 'medium' : 'high'
+  return type === 'enabled' && typeof budget === 'number' ? effortOfBudget(budget) : undefined
 }

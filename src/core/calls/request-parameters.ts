@@ -5,8 +5,21 @@ import { Preferences } from './provider-preferences.ts'
 
 /** The fields of chat requests apart from their prompt, which presets have too. */
 
-export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
+/** From none to the most. */
+export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
+/** As requests name it. `default` is that of the model, as if there were none. */
+export const GIVEN_EFFORTS = [...REASONING_EFFORTS, 'default'] as const
+export type GivenEffort = (typeof GIVEN_EFFORTS)[number]
+
+/** The largest budgets of thinking, in tokens, that count as this effort. Larger ones are a high effort. */
+const LOW_BUDGET = 4_096
+const MEDIUM_BUDGET = 16_384
+
+export function effortOfBudget(budgetTokens: number): ReasoningEffort {
+  if (budgetTokens <= LOW_BUDGET) return 'low'
+  return budgetTokens <= MEDIUM_BUDGET ? 'medium' : 'high'
+}
 
 const MAX_MODELS = 8
 const MAX_MODEL_ID_LENGTH = 256
@@ -61,5 +74,5 @@ export const EXTENDED_PARAMETERS = {
   ),
   presence_penalty: penalty(),
   frequency_penalty: penalty(),
-  reasoning_effort: Type.Optional(nullable(Type.Enum([...REASONING_EFFORTS]))),
+  reasoning_effort: Type.Optional(nullable(Type.Enum([...GIVEN_EFFORTS]))),
 }

@@ -13,6 +13,8 @@ interface Message {
 
 export interface InputItems {
   messages: Message[]
+  /** The tools that items add. */
+  tools: Fields[]
   /** The path of a message's source, by its index; null: unknown. */
   pathOf: (message: number | null) => string
   /** The items that were left out, as `path (type)`. */
@@ -42,8 +44,18 @@ export function readInput(
   const messages: Message[] = []
   const paths: string[] = []
   const ignored: string[] = []
+  const tools: Fields[] = []
   let thought = ''
+  /** Images and files of results, which follow all results of their turn, because a tool message has only text. */
+  let media: object[] = []
+  const addMedia = (path: string): void => {
+    if (media.length === 0) return
+    const content = media
+    media = []
+    add(path, { role: 'user', content })
+  }
   const add = (path: string, message: Message): void => {
+    if (message.role !== 'tool') addMedia(path)
     if (message.role === 'assistant' && thought !== '') message.reasoning = thought
     thought = ''
     paths.push(path)
@@ -67,16 +79,23 @@ export function readInput(
       case 'custom_tool_call':
         return addCall(path, callOf(item, customArguments(item.input, `${path}.input`)))
       case 'function_call_output':
-      case 'custom_tool_call_output':
-        return add(path, {
-          role: 'tool',
-          tool_call_id: item.call_id,
-          content: contentOf(item.output, `${path}.output`),
-        })
+      case 'custom_tool_call_output': {
+        const content = contentOf(item.output, `${path}.output`)
+        const isText = (part: Fields) => part.type === 'text'
+        const others = Array.isArray(content) ? content.filter((part) => !isText(part)) : []
+        if (others.length === 0) return add(path, { role: 'tool', tool_call_id: item.call_id, content })
+        const texts = (content as Fields[]).filter(isText)
+        add(path, { role: 'tool', tool_call_id: item.call_id, content: texts.length > 0 ? texts : '' })
+        media.push({ type: 'text', text: `Content of the tool result ${item.call_id}:` }, ...others)
+        return
+      }
       case 'reasoning':
         thought = thoughtOf(item, openReasoning)
         if (thought === '' && typeof item.encrypted_content === 'string')
           ignored.push(`${path}.encrypted_content`)
+        return
+      case 'additional_tools':
+        if (Array.isArray(item.tools)) tools.push(...item.tools.filter(isObject))
         return
       case 'item_reference':
         throw invalid(`${path}.id`, 'No stored response has an item with this id. Send the item itself.')
@@ -93,8 +112,10 @@ export function readInput(
   for (const item of history) addItem(item, 'previous_response_id')
   if (typeof input === 'string') add('input', { role: 'user', content: input })
   else for (const [index, item] of input.entries()) addItem(item, `input[${index}]`)
+  addMedia('input')
   return {
     messages,
+    tools,
     pathOf: (message) => (message === null ? 'input' : (paths[message] ?? 'input')),
     ignored,
   }

@@ -9,7 +9,8 @@ import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import { ChatBody, type ChatRequest, nestedTooDeep } from './chat-request.ts'
 import { parseExtendedRequest } from './extended-request.ts'
-import { REASONING_EFFORTS } from './request-parameters.ts'
+import { fieldsWithoutEffect, passedFields } from './passed-fields.ts'
+import { GIVEN_EFFORTS } from './request-parameters.ts'
 import { type InputContext, type InputItems, readInput } from './responses-input.ts'
 import { type ResponsesTools, readTools } from './responses-tools.ts'
 
@@ -17,6 +18,9 @@ import { type ResponsesTools, readTools } from './responses-tools.ts'
  * The dialect of POST /v1/responses: one turn, which may continue stored ones. It is mapped to an extended chat request,
  * which validates it.
  */
+
+/** The parts of objects that have an effect. */
+const PARTS = { reasoning: ['effort'], text: ['format'] }
 
 const Metadata = Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 }), {
   maxProperties: 16,
@@ -74,9 +78,7 @@ export const ResponsesBody = Type.Object(
     reasoning: Type.Optional(
       nullable(
         Type.Object({
-          effort: Type.Optional(
-            nullable(Type.String({ documented: { enum: [...REASONING_EFFORTS, null] } })),
-          ),
+          effort: Type.Optional(nullable(Type.String({ documented: { enum: [...GIVEN_EFFORTS, null] } }))),
         }),
       ),
     ),
@@ -122,7 +124,10 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
   refuseUnsupported(body)
   const { model, models, routing_profile, provider, stream, temperature, top_p, parallel_tool_calls } = body
   const input = readInput(body, context)
-  const tools = readTools(body.tools, body.tool_choice)
+  const tools = readTools(
+    input.tools.length > 0 ? [...(body.tools ?? []), ...input.tools] : body.tools,
+    body.tool_choice,
+  )
   const chat = {
     model,
     models,
@@ -138,10 +143,12 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
     tool_choice: tools.choice,
     response_format: toResponseFormat(body.text?.format),
     reasoning_effort: body.reasoning?.effort,
+    ...passedFields(body),
   }
   try {
     const call = parseExtendedRequest(chat)
-    return { call, customTools: tools.custom, ignored: [...tools.ignored, ...input.ignored] }
+    const fields = fieldsWithoutEffect(body, ResponsesBody.properties, PARTS)
+    return { call, customTools: tools.custom, ignored: [...tools.ignored, ...input.ignored, ...fields] }
   } catch (error) {
     throw error instanceof ApiError ? inOwnWords(error, input, tools) : error
   }

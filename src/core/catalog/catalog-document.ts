@@ -2,6 +2,8 @@ import { type Static, type TOptional, type TProperties, type TSchemaOptions, Typ
 import { TASK_KINDS, type TaskKind } from '../auto/quality-figure.ts'
 import { TIERS } from '../auto/tiers.ts'
 import { ROLES } from '../calls/chat-request.ts'
+import { UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
+import { REASONING_EFFORTS } from '../calls/request-parameters.ts'
 import {
   AUTH_HEADERS,
   DEFAULT_PRIORITY,
@@ -118,6 +120,19 @@ const QUIRKS = closed(
     omit: Type.Array(Type.Enum([...OMITTABLE_FIELDS]), {
       uniqueItems: true,
       description: 'Fields that it rejects and that are therefore omitted.',
+    }),
+    passes: Type.Array(Type.Enum([...UNUSUAL_FIELDS]), {
+      uniqueItems: true,
+      description:
+        'Fields that it gets as clients send them. End users are named by a digest, and `service_tier` only where it costs no more.',
+    }),
+    efforts: Type.Array(Type.Enum([...REASONING_EFFORTS]), {
+      minItems: 1,
+      uniqueItems: true,
+      description: 'The values of `reasoning_effort` that it takes; the nearest is sent. Default: all.',
+    }),
+    cache_marks: Type.Boolean({
+      description: 'Takes `cache_control` on parts of messages, where writing to its cache has a price.',
     }),
     json_object_only: Type.Boolean({
       description: 'Supports only `json_object` as `response_format`; a schema is requested as that.',

@@ -1,5 +1,7 @@
 import type { ModelQuality } from '../auto/quality-figure.ts'
 import type { PointPrices, Tier } from '../auto/tiers.ts'
+import type { UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
+import type { ReasoningEffort } from '../calls/request-parameters.ts'
 import type { PicoUsdPerToken } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import type { MediaRules } from '../media/media-rules.ts'
@@ -43,6 +45,7 @@ export const OMITTABLE_FIELDS = [
   'logprobs',
   'top_logprobs',
   'reasoning_effort',
+  'prompt_cache_key',
 ] as const
 
 /**
@@ -68,6 +71,12 @@ export interface ProviderQuirks {
   fixedFields?: Readonly<Record<string, unknown>>
   /** Fields that it rejects and that are therefore omitted. */
   omit?: readonly (typeof OMITTABLE_FIELDS)[number][]
+  /** Fields that it gets although most providers do not. */
+  passes?: readonly (typeof UNUSUAL_FIELDS)[number][]
+  /** The values of `reasoning_effort` that it takes; the nearest is sent. */
+  efforts?: readonly ReasoningEffort[]
+  /** Takes `cache_control` on parts of messages. */
+  cacheMarks?: boolean
   /** Supports only `json_object`; a schema is requested as that. */
   jsonObjectOnly?: boolean
   /** Maximum temperature; higher values are clamped. */

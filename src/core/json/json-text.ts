@@ -65,6 +65,19 @@ function endOfStringBytes(json: Buffer, start: number): number {
   return json.length
 }
 
+/** A pair of surrogates, a lone one, or another escape. */
+const ESCAPES =
+  /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[dD][89a-fA-F][\da-fA-F]{2}|[\s\S])/g
+
+const LONE_CHARS = 6
+
+/** JSON text with U+FFFD in place of lone surrogates, which strict servers refuse. Linear in the text's length. */
+export function withoutLoneSurrogates(json: string): string {
+  // Serializing escapes them, and nothing else in this way.
+  if (!json.includes('\\ud') && !json.includes('\\uD')) return json
+  return json.replace(ESCAPES, (found) => (found.length === LONE_CHARS ? '\ufffd' : found))
+}
+
 /** Maximum nesting of a request body. A deeper one could not be serialized again: JSON.stringify is recursive. */
 export const MAX_NESTING = 256
 

@@ -112,13 +112,21 @@ function convert(schema: Fields, conversion: Conversion, within: readonly string
     })
     if (properties.length > 0) result.properties = Object.fromEntries(properties)
   }
-  // The wire rejects required names without a description.
-  if (!isObject(result.properties)) delete result.required
   if (result.type === 'array') {
     result.items = below(Array.isArray(target.items) ? target.items[0] : target.items)
   }
   putAlternatives(target, result, below, budget)
+  putRequired(result)
   return result
+}
+
+/** The wire rejects required names that are not among the properties. */
+function putRequired(result: Fields): void {
+  const { properties, required } = result
+  if (!Array.isArray(required)) return
+  const named = isObject(properties) ? required.filter((name) => Object.hasOwn(properties, name)) : []
+  if (named.length > 0) result.required = named
+  else delete result.required
 }
 
 /** Cost of copying a value: its text, and that of its entries. */
@@ -142,7 +150,7 @@ function putType({ type, format }: Fields, result: Fields, budget: SchemaBudget)
   if (typeof format === 'string' && FORMATS[String(result.type)]?.includes(format)) result.format = format
 }
 
-/** Only string enums are supported. */
+/** Only enums of strings that are not empty are supported. */
 function putEnum(target: Fields, result: Fields, budget: SchemaBudget): void {
   const values = Array.isArray(target.enum) ? target.enum : 'const' in target ? [target.const] : null
   if (values === null) return
@@ -151,7 +159,8 @@ function putEnum(target: Fields, result: Fields, budget: SchemaBudget): void {
   const named = values.filter((value) => value !== null)
   if (!named.every((value) => typeof value === 'string')) return
   result.type = 'string'
-  result.enum = named
+  const filled = named.filter((value) => value !== '')
+  if (filled.length > 0) result.enum = filled
 }
 
 function putAlternatives(

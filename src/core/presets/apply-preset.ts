@@ -83,7 +83,7 @@ export function onResponses(body: ResponsesBody, settings: Settings): WithPreset
 }
 
 /** The efforts that the messages wire has. */
-const MESSAGES_EFFORTS: readonly unknown[] = ['low', 'medium', 'high', 'xhigh']
+const MESSAGES_EFFORTS: readonly unknown[] = ['low', 'medium', 'high', 'xhigh', 'max']
 
 /** Of a message on the messages wire, whose requests always have their own `max_tokens`. Throws ApiError. */
 export function onMessages(body: MessagesBody, settings: Settings): WithPreset<MessagesBody> {

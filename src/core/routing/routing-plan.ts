@@ -2,6 +2,7 @@ import type { AutoDecision } from '../auto/tiers.ts'
 import { mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
 import { type CallNeeds, contentKindsOf } from '../calls/kinds/call-kind.ts'
+import type { PassedField } from '../calls/passed-fields.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
 import { readRates } from '../catalog/token-rates.ts'
 import { greaterOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
@@ -12,6 +13,7 @@ import { offerFilter, providersChosenBy } from './offer-preferences.ts'
 import { resolveModels } from './plan-models.ts'
 import { type Choice, choicesOf, type PlannedCall, type PlanOptions, unmetParameter } from './plan-offers.ts'
 import { type Obstacle, planRefusal, unsupportedParameter } from './plan-refusal.ts'
+import { takesField } from './supported-parameters.ts'
 
 /** The targets of a call, in order, and its maximum cost. */
 export interface RoutingPlan {
@@ -70,7 +72,14 @@ export function planRoute(
     ),
   )
   const mostPromptTokens = Math.max(...candidates.map(({ promptTokensBound }) => promptTokensBound))
-  const ignored = needs.parameters.filter((name) => candidates.some(({ leftOut }) => leftOut?.includes(name)))
+  const isTaken =
+    (name: PassedField) =>
+    ({ offerId }: Candidate) =>
+      takesField(catalog.offers.get(offerId)!.provider, name)
+  const ignored = [
+    ...needs.parameters.filter((name) => candidates.some(({ leftOut }) => leftOut?.includes(name))),
+    ...(needs.passed ?? []).filter((name) => !candidates.every(isTaken(name))),
+  ]
   return {
     ...priced(candidates),
     promptTokens: Math.min(needs.prompt.textTokens, mostPromptTokens) + mediaLikely,

@@ -1,4 +1,5 @@
-import type { Model, Offer, Wire } from '../catalog/catalog.ts'
+import type { PassedField } from '../calls/passed-fields.ts'
+import type { Model, Offer, Provider, Wire } from '../catalog/catalog.ts'
 
 /** Parameters for which a wire has no field. */
 const NOT_CARRIED: Record<Wire, readonly string[]> = {
@@ -21,6 +22,14 @@ const HINTS: ReadonlySet<string> = new Set([
 ])
 
 export const isHint = (name: string): boolean => HINTS.has(name)
+
+/** Whether a provider takes a field that is passed to it. */
+export function takesField({ wire, quirks }: Pick<Provider, 'wire' | 'quirks'>, name: PassedField): boolean {
+  if (wire !== 'chat-completions') return false
+  return name === 'prompt_cache_key'
+    ? quirks?.omit?.includes(name) !== true
+    : quirks?.passes?.includes(name) === true
+}
 
 /** Parameters that model lists rarely name, by the parameter that implies them. */
 const IMPLIED_BY: Readonly<Record<string, string>> = {

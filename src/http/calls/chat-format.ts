@@ -56,7 +56,12 @@ export class ChunkRenderer implements StreamRenderer {
   }
 
   delta([kind, content]: ContentDelta): string {
-    const fields = `"${FIELDS[kind]}":${JSON.stringify(content)}`
+    return this.content(FIELDS[kind], content)
+  }
+
+  /** A chunk whose delta has one field. */
+  protected content(field: string, value: unknown): string {
+    const fields = `"${field}":${JSON.stringify(value)}`
     return `${this.prefix}${this.role(fields)}},"finish_reason":null}]}\n\n`
   }
 

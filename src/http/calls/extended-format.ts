@@ -1,24 +1,40 @@
-import type { ChatDelta, TokenLogprob } from '../../core/calls/completion.ts'
+import type {
+  ChatDelta,
+  CompletionMessage,
+  FinishReason,
+  TokenLogprob,
+  ToolCallDelta,
+} from '../../core/calls/completion.ts'
 import type { FinishFrame, ReportedUsage, WholeFrame } from '../../core/calls/frames.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { ChunkRenderer, DONE_EVENT, usageBody } from './chat-format.ts'
 import type { CompletionHead, ResponseFormat } from './completion-writer.ts'
 
 /** The format of the extended contract: with reasoning and log probabilities, and usage in its place. */
-export const extendedFormat = ({ includeUsage }: { includeUsage: boolean }): ResponseFormat => ({
-  stream: (head) => new ExtendedRenderer(head, includeUsage),
-  whole: renderWhole,
+export const extendedFormat = ({ includeUsage, asFunctions = false }: ExtendedOptions): ResponseFormat => ({
+  stream: (head) => new ExtendedRenderer(head, includeUsage, asFunctions),
+  whole: (head, frame) => renderWhole(head, frame, asFunctions),
 })
+
+interface ExtendedOptions {
+  includeUsage: boolean
+  /** The client sent `functions`: the first tool call is its `function_call`, the only one of a turn. */
+  asFunctions?: boolean
+}
+
+const finishReason = (reason: FinishReason, asFunctions: boolean): FinishReason =>
+  asFunctions && reason === 'tool_calls' ? 'function_call' : reason
 
 function renderWhole(
   { id, created, model }: CompletionHead,
   [, , { logprobs, ...message }, reason, usage]: WholeFrame,
+  asFunctions: boolean,
 ): string {
   const choice = {
     index: 0,
-    message: { role: 'assistant', ...message },
+    message: { role: 'assistant', ...(asFunctions ? withFunctionCall(message) : message) },
     logprobs: logprobs ? logprobsBody(logprobs) : null,
-    finish_reason: reason,
+    finish_reason: finishReason(reason, asFunctions),
   }
   return JSON.stringify({
     id,
@@ -29,6 +45,11 @@ function renderWhole(
     ...(usage && { usage: extendedUsage(usage) }),
   })
 }
+
+const withFunctionCall = ({ tool_calls: calls, ...message }: CompletionMessage) => ({
+  ...message,
+  ...(calls && { function_call: calls[0]!.function }),
+})
 
 const logprobsBody = (content: readonly TokenLogprob[]) => ({ content, refusal: null })
 
@@ -54,13 +75,16 @@ export function costBody({ chargePico }: ReportedUsage) {
 /** Usage has its own chunk after the last one, only if the client requests it. */
 class ExtendedRenderer extends ChunkRenderer {
   readonly #includesUsage: boolean
+  readonly #asFunctions: boolean
 
-  constructor(head: CompletionHead, includesUsage: boolean) {
+  constructor(head: CompletionHead, includesUsage: boolean, asFunctions: boolean) {
     super(head)
     this.#includesUsage = includesUsage
+    this.#asFunctions = asFunctions
   }
 
   override delta(delta: ChatDelta): string {
+    if (this.#asFunctions && delta[0] === 'tool-calls') return this.#functionCalls(delta[1])
     if (delta[0] !== 'logprobs') return super.delta(delta)
     const logprobs = JSON.stringify(logprobsBody(delta[1]))
     return `${this.head},"choices":[{"index":0,"delta":{},"logprobs":${logprobs},"finish_reason":null}]}\n\n`
@@ -68,7 +92,12 @@ class ExtendedRenderer extends ChunkRenderer {
 
   override finish([, reason, usage]: FinishFrame): string {
     const used = this.#includesUsage && usage ? this.#usageChunk(usage) : ''
-    return this.lastChunk(reason, null) + used + DONE_EVENT
+    return this.lastChunk(finishReason(reason, this.#asFunctions), null) + used + DONE_EVENT
+  }
+
+  #functionCalls(deltas: readonly ToolCallDelta[]): string {
+    const first = deltas.filter(({ index, function: call }) => index === 0 && call)
+    return first.map(({ function: call }) => this.content('function_call', call)).join('')
   }
 
   #usageChunk(usage: ReportedUsage): string {

@@ -1,9 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import {
-  ExtendedBody,
-  fieldsWithoutEffect,
-  normalizeExtendedRequest,
-} from '../../core/calls/extended-request.ts'
+import { ExtendedBody, ignoredFields, normalizeExtendedRequest } from '../../core/calls/extended-request.ts'
+import { asksForFunctions } from '../../core/calls/field-spellings.ts'
 import { onChat } from '../../core/presets/apply-preset.ts'
 import { extendedFormat } from '../calls/extended-format.ts'
 import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
@@ -31,9 +28,12 @@ export const extendedChatRoute =
           call: normalizeExtendedRequest(body, exactJson),
           // The same body is another request on another surface.
           fingerprint: { surface: path, body: { ...sent, ...exactJson } },
-          ignored: fieldsWithoutEffect(sent),
+          ignored: ignoredFields(sent),
           preset,
-          format: extendedFormat({ includeUsage: body.stream_options?.include_usage === true }),
+          format: extendedFormat({
+            includeUsage: body.stream_options?.include_usage === true,
+            asFunctions: asksForFunctions(body),
+          }),
         }
         return serveCall(callingKey(request), asked, request, reply, deps)
       },

@@ -1,7 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
-import { MessagesBody, parseMessagesRequest } from '../../core/calls/messages-request.ts'
+import {
+  ignoredMessagesFields,
+  MessagesBody,
+  parseMessagesRequest,
+} from '../../core/calls/messages-request.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { oncePer } from '../../core/kernel/once-per.ts'
 import { onMessages } from '../../core/presets/apply-preset.ts'
@@ -45,14 +49,14 @@ export const messagesRoute =
         schema: { summary: 'A message on the messages wire, whole or as a stream', body: MessagesBody },
       },
       async (request, reply) => {
-        const { body, preset, leftOut } = await withPreset(request, presetCache, onMessages)
+        const { body, preset, leftOut = [] } = await withPreset(request, presetCache, onMessages)
         const asked = {
           call: parseMessagesRequest(body, { betaHeader: betasOf(request), anyWire }),
           // The same body on another surface is another request.
           fingerprint: [path, request.body],
           format: MESSAGES_FORMAT,
           preset,
-          ignored: leftOut,
+          ignored: [...leftOut, ...ignoredMessagesFields(request.body)],
         }
         return serveCall(callingKey(request), asked, request, reply, deps)
       },

@@ -2,6 +2,7 @@ import type { SamplingParameters } from '../../core/calls/chat-request.ts'
 import type { ContentOf, ResultContent } from '../../core/calls/kinds/call-kinds.ts'
 import { isRelayed } from '../../core/calls/kinds/native.ts'
 import type { NativeContent } from '../../core/calls/messages-request.ts'
+import { withoutBillingHeader } from '../../core/calls/native-content.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import { nativeMessages } from '../anthropic-messages.ts'
 import { failureOfErrorObject, failureOfStatus } from '../chat-completions.ts'
@@ -12,6 +13,7 @@ import {
   type AttemptOf,
   type AttemptRequest,
   type AttemptTerms,
+  type ChatAttempt,
   type CompletionReader,
   type Emit,
   parseObject,
@@ -45,7 +47,9 @@ const bound = <Attempt>(wire: WireMapping<Attempt>, attempt: Attempt): BoundWire
 export function wireFor({ content, ...terms }: AttemptRequest, wireOfChats: WireMapping): BoundWire {
   switch (content.kind) {
     case 'chat':
-      return bound(wireOfChats, { ...terms, ...content })
+      return terms.offer.provider.wire === 'google-generate-content'
+        ? boundPortably(wireOfChats, { ...terms, ...content })
+        : bound(wireOfChats, { ...terms, ...content })
     case 'native':
       return isRelayed(content, terms.offer)
         ? bound(nativeMessages, { ...terms, content })
@@ -57,13 +61,15 @@ export function wireFor({ content, ...terms }: AttemptRequest, wireOfChats: Wire
 
 /** A native request as a chat, for the other wires. */
 function boundTranslated(wire: WireMapping, { content, ...terms }: AttemptOf<NativeContent>): BoundWire {
-  const { messages } = content
+  const messages = withoutBillingHeader(content.messages)
   const parameters = parametersAt(terms.offer, content)
-  const translated = bound(
-    wire,
-    withPortableNames({ ...terms, messages, parameters, namedStops: parameters.stop }),
-  )
-  return { ...translated, openReader: () => restoringNames(translated.openReader(), parameters) }
+  return boundPortably(wire, { ...terms, messages, parameters, namedStops: parameters.stop })
+}
+
+/** A chat whose functions have names that every wire takes. */
+function boundPortably(wire: WireMapping, attempt: ChatAttempt): BoundWire {
+  const portable = bound(wire, withPortableNames(attempt))
+  return { ...portable, openReader: () => restoringNames(portable.openReader(), attempt.parameters) }
 }
 
 /** Clients of the messages wire ask every model for thinking; models that cannot think may refuse the parameter. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
-import { parseExtendedRequest } from '../../../src/core/calls/extended-request.ts'
+import { ignoredFields, parseExtendedRequest } from '../../../src/core/calls/extended-request.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 
 const hello = { role: 'user', content: 'Hello' }
@@ -88,7 +88,7 @@ describe('an extended request', () => {
       top_p: 1,
       response_format: { type: 'json_object' },
     }
-    expect(parse({ ...asked, n: 1, user: 'x', store: true }).content.parameters).toEqual(asked)
+    expect(parse({ ...asked, n: 1, store: true }).content.parameters).toEqual(asked)
     expect(parse({ stop: 'END' }).content.parameters.stop).toEqual(['END'])
   })
 
@@ -138,13 +138,13 @@ describe('an extended request', () => {
     ],
     ['two tools of one name', { tools: [TOOLS[0], TOOLS[0]] }, 'tools[1].function.name'],
     ['a choice without tools', { tool_choice: 'required' }, 'tool_choice'],
-    ['an unknown choice', { tools: TOOLS, tool_choice: 'any' }, 'tool_choice'],
+    ['an unknown choice', { tools: TOOLS, tool_choice: 'some' }, 'tool_choice'],
     [
       'the choice of a tool that is not there',
       { tools: TOOLS, tool_choice: { type: 'function', function: { name: 'later' } } },
       'tool_choice.function.name',
     ],
-    ['an unknown role', { messages: [{ role: 'function', content: '' }] }, 'messages[0].role'],
+    ['an unknown role', { messages: [{ role: 'critic', content: '' }] }, 'messages[0].role'],
     [
       'calls that are no array',
       { messages: [{ role: 'assistant', tool_calls: 1 }] },
@@ -197,7 +197,7 @@ describe('an extended request', () => {
       'messages[0].tool_calls[0].id',
     ],
     ['a call without a result', { messages: [calls('a', 'b'), result('a')] }, 'messages[0].tool_calls[1].id'],
-    ['a cache of another lifetime', { messages: [said({ type: 'ephemeral', ttl: '1h' })] }, CACHED_PATH],
+    ['a cache of another lifetime', { messages: [said({ type: 'ephemeral', ttl: '2d' })] }, CACHED_PATH],
     ['a cache of another kind', { messages: [said({ type: 'eternal' })] }, CACHED_PATH],
     ['five breakpoints', { messages: Array(5).fill(said({ type: 'ephemeral' })) }, 'messages'],
     [
@@ -267,4 +267,109 @@ describe('an extended request', () => {
     const messages = [hello, calls('call_0'), result('call_0'), calls('call_0'), result('call_0')]
     expect(parse({ messages }).content.messages).toHaveLength(5)
   })
+})
+
+describe('a request in the spelling of another client', () => {
+  const [add] = TOOLS
+  const named = { function: { name: 'add' } }
+
+  test('has functions where tools and their choice have no type', () => {
+    const untyped = { function: add!.function }
+    const { parameters } = parse({
+      tools: [untyped, { ...untyped, function: { name: 'now' }, type: null }],
+    }).content
+    expect(parameters.tools).toEqual([add, { type: 'function', function: { name: 'now' } }])
+    expect(parse({ tools: TOOLS, tool_choice: named }).content.parameters.tool_choice).toEqual({
+      type: 'function',
+      ...named,
+    })
+    expect(parse({ tools: TOOLS, tool_choice: 'any' }).content.parameters.tool_choice).toBe('required')
+  })
+
+  test('has the exact text of its tools only where they are as the client wrote them', () => {
+    const untyped = [{ function: { name: 'add', parameters: { maximum: 1 } } }]
+    const exact = { tools: '[{"function":{"name":"add","parameters":{"maximum":1.0}}}]' }
+    expect(
+      parseExtendedRequest({ messages: [hello], tools: untyped }, exact).content.exactJson?.tools,
+    ).toBeUndefined()
+    const stable = parseChatRequest({ messages: [hello], tools: untyped }, exact).content
+    expect([stable.exactJson?.tools, stable.parameters.tools![0]!.type]).toEqual([undefined, 'function'])
+  })
+
+  test('has tools for functions, and calls with results for the messages of their time', () => {
+    const messages = [
+      hello,
+      { role: 'assistant', content: null, function_call: { name: 'add', arguments: '{}' } },
+      { role: 'function', name: 'add', content: '3' },
+    ]
+    const asked = { functions: [add!.function], function_call: { name: 'add' }, messages }
+    expect(parse(asked).content).toMatchObject({
+      parameters: { tools: [add], tool_choice: { type: 'function', ...named } },
+      messages: [
+        hello,
+        { tool_calls: [call('call_1')] },
+        { role: 'tool', tool_call_id: 'call_1', content: '3' },
+      ],
+    })
+    expect(refusal({ functions: [{ name: 'a b' }] })).toBe('functions[0].name')
+    expect(refusal({ functions: [add!.function], function_call: 'required' })).toBe('function_call')
+  })
+
+  test.each([
+    [{ reasoning: { effort: 'low' } }, 'low'],
+    [{ reasoning: { enabled: false } }, 'none'],
+    [{ reasoning: { enabled: true } }, 'medium'],
+    [{ reasoning: { max_tokens: 4_000 } }, 'low'],
+    [{ reasoning: { max_tokens: 30_000 } }, 'high'],
+    [{ reasoning: { effort: 'low' }, reasoning_effort: 'high' }, 'high'],
+    [{ thinking: { type: 'disabled' } }, 'none'],
+    [{ thinking: { type: 'enabled' } }, 'medium'],
+    [{ reasoning_effort: 'max' }, 'max'],
+    [{ reasoning_effort: 'default' }, undefined],
+    [{ reasoning: {}, thinking: { clear_thinking: false } }, undefined],
+  ])('asks for its effort in %j', (body, effort) => {
+    expect(parse(body).content.parameters.reasoning_effort).toBe(effort)
+  })
+
+  test('keeps the thinking of a history as reasoning, documents as files, and a turn without parts', () => {
+    const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'Two sums.' }] }
+    const document = {
+      type: 'document_url',
+      document_url: 'https://example.com/a.pdf',
+      document_name: 'a.pdf',
+    }
+    const messages = [
+      { role: 'user', content: [document] },
+      { ...calls('a'), content: [thinking] },
+      result('a'),
+      { ...calls('b'), content: [] },
+      result('b'),
+    ]
+    const [first, thought, , second] = parse({ messages }).content.messages
+    expect(first!.content).toMatchObject([{ type: 'file', filename: 'a.pdf' }])
+    expect(thought).toMatchObject({ content: '', reasoning: 'Two sums.' })
+    expect(second).toMatchObject({ content: '', tool_calls: [call('b')] })
+  })
+
+  test('passes what some providers take, and no tier that costs more', () => {
+    const passed = { prompt_cache_key: 'k', safety_identifier: 's', service_tier: 'flex', user: 'u' }
+    expect(parse(passed).content.parameters).toEqual({ passed })
+    expect(parse({ service_tier: 'priority', user: '', prompt_cache_key: 7 }).content.parameters).toEqual({})
+  })
+})
+
+test('every field without effect is named, in characters that a header takes', () => {
+  const body = {
+    messages: [hello],
+    model: 'm',
+    metadata: {},
+    user: 'u',
+    store: false,
+    service_tier: 'priority',
+    reasoning: { effort: 'low', exclude: true },
+    top_k: 7,
+    min_p: null,
+    'bad\r\nname': 1,
+  }
+  expect(ignoredFields(body)).toEqual(['service_tier', 'reasoning.exclude', 'top_k', 'bad__name'])
 })

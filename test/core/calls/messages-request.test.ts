@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { kindOf } from '../../../src/core/calls/kinds/call-kinds.ts'
 import {
+  ignoredMessagesFields,
   type MessagesBody,
   nativeContent,
   parseMessagesRequest,
@@ -8,6 +9,7 @@ import {
 import {
   extrasBound,
   foldSystemTurns,
+  withoutBillingHeader,
   withoutCaching,
   withoutUnsignedThinking,
 } from '../../../src/core/calls/native-content.ts'
@@ -170,14 +172,8 @@ describe('a request on the messages wire', () => {
     ['service_tier', { service_tier: 'auto' }],
     ['speed', { speed: 'fast' }],
     ['inference_geo', { inference_geo: 'us' }],
-    ['cache_control.ttl', { cache_control: { type: 'ephemeral', ttl: '1h' } }],
     ['tools[0].name', { tools: [{ input_schema: {} }] }],
     ['tools[0].input_schema', { tools: [{ name: 'f' }] }],
-    ['tools[0].cache_control.ttl', { tools: [{ name: 'f', cache_control: { ttl: '1h' } }] }],
-    [
-      'messages[0].content[0].cache_control.ttl',
-      user({ type: 'text', text: 'a', cache_control: { ttl: '1h' } }),
-    ],
   ])('is refused for %s', (param, changes) => {
     const refusal = (() => {
       try {
@@ -188,6 +184,54 @@ describe('a request on the messages wire', () => {
     })()
     expect(refusal).toMatchObject({ code: 'invalid_request', details: { param } })
   })
+})
+
+test('a longer lifetime in the prompt cache is five minutes, and is named', () => {
+  const hour = { cache_control: { type: 'ephemeral', ttl: '1h' } }
+  const body = {
+    max_tokens: 10,
+    ...hour,
+    system: [{ type: 'text', text: 'S', ...hour }],
+    tools: [{ name: 'f', input_schema: {}, ...hour }],
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'a', ...hour }] },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 't', content: [{ type: 'text', text: 'b', ...hour }] }],
+      },
+    ],
+  }
+  const sent = JSON.stringify(parseMessagesRequest(body as MessagesBody).content.request)
+  const { max_tokens: _, ...forwarded } = body
+  expect(JSON.parse(sent)).toEqual(JSON.parse(JSON.stringify(forwarded).replaceAll(',"ttl":"1h"', '')))
+  expect(ignoredMessagesFields(body as MessagesBody)).toEqual(['cache_control.ttl'])
+})
+
+test('the turns of an assistant that follow each other have their results together', () => {
+  const use = (id: string) => ({
+    role: 'assistant',
+    content: [{ type: 'tool_use', id, name: 'f', input: {} }],
+  })
+  const found = { type: 'tool_reference', tool_name: 'g' }
+  const results = ['a', 'b'].map((id) => ({ type: 'tool_result', tool_use_id: id, content: [found] }))
+  const messages = [{ role: 'user', content: 'Hi' }, use('a'), use('b'), { role: 'user', content: results }]
+  const { content } = parseMessagesRequest({ max_tokens: 10, messages } as MessagesBody, { anyWire: true })
+  expect(content.messages.map(({ role, tool_call_id: id, content: text }) => [role, id, text])).toEqual([
+    ['user', undefined, 'Hi'],
+    ['assistant', undefined, ''],
+    ['tool', 'a', 'Found the tool g.'],
+    ['tool', 'b', 'Found the tool g.'],
+  ])
+})
+
+test("a client's line for its maker's billing is left out of the system text", () => {
+  const line = 'x-anthropic-billing-header: cc_version=2; cch=1a2b3;'
+  const user = { role: 'user', content: 'Hi' } as const
+  const left = (content: string) => withoutBillingHeader([{ role: 'system', content }, user])
+  expect(left(`${line}\n\nBe brief.`)).toEqual([{ role: 'system', content: 'Be brief.' }, user])
+  expect(left(line)).toEqual([user])
+  expect(left(`Be brief. ${line}`)[0]!.content).toBe(`Be brief. ${line}`)
 })
 
 test('without caching a request is the same but for its marks', () => {
@@ -255,7 +299,7 @@ test.each<[string, object, object]>([
   [
     'an effort, which wins',
     { thinking: { type: 'adaptive' }, output_config: { effort: 'max' } },
-    { reasoning_effort: 'xhigh' },
+    { reasoning_effort: 'max' },
   ],
   ['a choice of no tool at all', { tool_choice: { type: 'any' } }, {}],
   ['any tool', { tools: [TOOL], tool_choice: { type: 'any' } }, { tool_choice: 'required' }],

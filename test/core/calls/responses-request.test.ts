@@ -230,3 +230,41 @@ test('an input refers to an item once, and to 64 items at most', () => {
     expect.objectContaining({ details: { param: 'input[2].id' } }),
   )
 })
+
+test('media of a result follow all results of its turn, and tools may come with an item', () => {
+  const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'see', arguments: '{}' })
+  const image = { type: 'input_image', image_url: 'https://example.com/a.png' }
+  const { call: request } = parse({
+    input: [
+      call('a'),
+      call('b'),
+      { type: 'function_call_output', call_id: 'a', output: [{ type: 'input_text', text: 'Here:' }, image] },
+      { type: 'function_call_output', call_id: 'b', output: [image] },
+      { type: 'additional_tools', role: 'developer', tools: [{ type: 'function', name: 'see' }] },
+      { role: 'user', content: 'So?' },
+    ],
+    prompt_cache_key: 'k',
+  })
+  const { messages, parameters } = request.content
+  expect(messages.map(({ role }) => role)).toEqual(['assistant', 'tool', 'tool', 'user', 'user'])
+  expect(messages[3]!.content).toMatchObject([
+    { text: 'Content of the tool result a:' },
+    { type: 'image' },
+    { text: 'Content of the tool result b:' },
+    { type: 'image' },
+  ])
+  expect(parameters).toMatchObject({
+    tools: [{ function: { name: 'see' } }],
+    passed: { prompt_cache_key: 'k' },
+  })
+})
+
+test('fields without effect are named', () => {
+  const { ignored } = parse({
+    input: 'Hi',
+    text: { verbosity: 'low' },
+    reasoning: { summary: 'auto' },
+    top_logprobs: 2,
+  })
+  expect(ignored).toEqual(['text.verbosity', 'reasoning.summary', 'top_logprobs'])
+})

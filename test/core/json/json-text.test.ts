@@ -6,6 +6,7 @@ import {
   type JsonLimits,
   scanJson,
   stringifyExactly,
+  withoutLoneSurrogates,
 } from '../../../src/core/json/json-text.ts'
 import { promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
 import { threadTasks } from '../../../src/platform/process/thread-tasks.ts'
@@ -94,7 +95,7 @@ describe('a field that is kept exactly', () => {
   test('is in the bound of the prompt and in the limit of its size', () => {
     const bound = (zeros: number) => {
       const { value, exact } = parsed(
-        `{"messages":[{"role":"user","content":"Hi"}],"tools":[{"function":{"parameters":{"maximum":1.${'0'.repeat(zeros)}}}}]}`,
+        `{"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"parameters":{"maximum":1.${'0'.repeat(zeros)}}}}]}`,
       )
       const { messages, parameters, exactJson } = parseChatRequest(value, exact).content
       return promptTokensBound(messages, parameters, exactJson)
@@ -172,4 +173,17 @@ describe('nesting', () => {
     const json = '['.repeat(200_000) + ']'.repeat(200_000)
     expect(isNestedDeeperThan(JSON.parse(json), 256)).toBe(true)
   })
+})
+
+test('half of a surrogate pair is replaced in JSON text, and everything else stays', () => {
+  const half = { prompt: 'broken \ud83d emoji \ude00', whole: '😀', path: 'C:\\udata\\\ud83d\n' }
+  const sent = withoutLoneSurrogates(JSON.stringify(half))
+  expect(JSON.parse(sent)).toEqual({
+    prompt: 'broken \ufffd emoji \ufffd',
+    whole: '😀',
+    path: 'C:\\udata\\\ufffd\n',
+  })
+  expect(sent).not.toMatch(/\\ud83d/)
+  const escaped = String.raw`{"a":"\uD83D\uDE00","b":"\\ud83d","c":"\uD83D"}`
+  expect(withoutLoneSurrogates(escaped)).toBe(escaped.replace(/\\uD83D"}$/, '\ufffd"}'))
 })

@@ -162,3 +162,19 @@ test('many parts of allOf are merged in time that grows with their number', () =
   expect(Object.keys(merged.properties)).toHaveLength(2_000)
   expect(merged.required).toHaveLength(2_000)
 })
+
+test('an enum has no empty text, and a required name is one of the properties', () => {
+  const schema = {
+    type: 'object',
+    properties: { a: { enum: ['', 'x'] }, b: { type: 'string', enum: [''] } },
+    required: ['a', 'gone'],
+  }
+  expect(converted(schema)).toEqual({
+    type: 'object',
+    properties: { a: { type: 'string', enum: ['x'] }, b: { type: 'string' } },
+    required: ['a'],
+  })
+  expect(converted({ type: 'object', properties: { a: {} }, required: ['gone'] })).not.toHaveProperty(
+    'required',
+  )
+})

@@ -78,3 +78,38 @@ describe('the format of extended calls', () => {
     })
   })
 })
+
+test('a client that sent functions reads the first tool call as a function call, whole and streamed', () => {
+  const format = extendedFormat({ includeUsage: false, asFunctions: true })
+  const head = { id: 'chatcmpl_1' as const, created: 1, model: 'test/words' }
+  const called = { name: 'find', arguments: '{}' }
+  const calls = ['a', 'b'].map((id) => ({ id, type: 'function' as const, function: called }))
+  const whole = format.whole(head, [
+    'completion',
+    0,
+    { content: null, tool_calls: calls },
+    'tool_calls',
+    null,
+  ])
+  expect(JSON.parse(whole as string).choices).toEqual([
+    {
+      index: 0,
+      message: { role: 'assistant', content: null, function_call: called },
+      logprobs: null,
+      finish_reason: 'function_call',
+    },
+  ])
+  const stream = format.stream(head)
+  const deltas = [
+    { index: 0, id: 'a', type: 'function' as const, function: { name: 'find', arguments: '' } },
+    { index: 1, id: 'b', type: 'function' as const, function: { name: 'find', arguments: '' } },
+    { index: 0, function: { arguments: '{}' } },
+  ]
+  const text = deltas.map((delta) => stream.delta(['tool-calls', [delta]])).join('')
+  const chunks = [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!).choices[0].delta)
+  expect(chunks).toEqual([
+    { role: 'assistant', function_call: { name: 'find', arguments: '' } },
+    { function_call: { arguments: '{}' } },
+  ])
+  expect(stream.finish(['finish', 'tool_calls', null])).toContain('"finish_reason":"function_call"')
+})

@@ -29,6 +29,7 @@ const KNOWN_FIELDS = new Set([
   'tools',
   'tool_choice',
   'parallel_tool_calls',
+  'prompt_cache_key',
   'response_format',
   'stop',
   'seed',

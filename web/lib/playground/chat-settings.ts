@@ -50,7 +50,7 @@ export const TEXT_SETTINGS: readonly TextSetting[] = [
   'tools',
 ]
 
-export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
+export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
 const STOPS_MAX = 4
 

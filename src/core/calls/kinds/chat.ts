@@ -2,6 +2,7 @@ import { readTurns } from '../../auto/difficulty/score-turns.ts'
 import { promptTokensBound } from '../../text-tokens/prompt-tokens.ts'
 import { type ChatContent, type ChatMessage, mediaParts, textLength } from '../chat-request.ts'
 import { isAddress } from '../content-part.ts'
+import type { PassedField } from '../passed-fields.ts'
 import { type AutoPrompt, type CallKind, type CallNeeds, type CallSize, tokensAtLeast } from './call-kind.ts'
 
 /** The prompt of a chat, or of a call that is planned as one. */
@@ -35,6 +36,7 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
     modalities: modalitiesOf(prompt),
     byAddress: [...byAddress],
     parameters: parameterNames(prompt),
+    ...(parameters.passed && { passed: Object.keys(parameters.passed) as PassedField[] }),
     prompt: {
       textTokens: promptTokensBound(messages, parameters, exactJson),
       textTokensAtLeast: tokensAtLeast(characters),
@@ -81,7 +83,7 @@ function callSizes(messages: readonly ChatMessage[]): {
 
 /** A history with tool calls requires a model that supports tools, even if the request declares none. */
 function parameterNames({ parameters, messages }: ChatPrompt): string[] {
-  const names = Object.keys(parameters)
+  const names = Object.keys(parameters).filter((name) => name !== 'passed')
   return names.includes('tools') || !messages.some((message) => message.tool_calls)
     ? names
     : [...names, 'tools']
