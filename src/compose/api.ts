@@ -233,7 +233,7 @@ export async function composeApi(
     settingsThrottle: createSettingsThrottle(redis),
     keyEditThrottle: createKeyEditThrottle(redis),
     /** Bounds the reports that signed-in accounts read at a time. */
-    consoleSlots: reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account'),
+    consoleSlots: reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX),
   }
   const askPostgres = () => postgres.$queryRaw`SELECT 1`
   const untilReceiving = (shard: number) => paths[shard]!.hub.untilReceiving()

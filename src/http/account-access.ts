@@ -11,7 +11,7 @@ import { actingOn } from './plugins/session.ts'
 /** The requester of an account's data. */
 export interface Requester {
   accountId: string
-  /** The owner that limits count the request for: a key, or the account of a session. */
+  /** The owner that limits count the request for: the account, or an admin key, which has none. */
   holder: string
   /** The reader that views of calls are made for. */
   reader: CallReader
@@ -32,8 +32,6 @@ export interface AccountAccess {
   schema?: { description: string }
   /** The requester of a request that the hooks accepted. */
   requester(request: FastifyRequest): Requester
-  /** The name of the owner in messages about its limits. */
-  holder: 'key' | 'account'
 }
 
 /** Access with a key of the account with this scope. `refusal` is the message of the 403 for admin keys, which have none. */
@@ -44,10 +42,9 @@ export const byKey = (app: FastifyInstance, scope: KeyScope, refusal: string): A
   },
   schema: { description: `Needs an API key with the scope \`${scope}\`, which is off by default.` },
   requester: (request) => {
-    const { accountId, keyId } = standardKey(request, refusal)
-    return { accountId, holder: keyId, reader: 'owner' }
+    const { accountId } = standardKey(request, refusal)
+    return { accountId, holder: accountId, reader: 'owner' }
   },
-  holder: 'key',
 })
 
 /** Access with a key of the account, and with admin keys, which name one by `account_id`. */
@@ -56,9 +53,8 @@ export const byReadingKey = (app: FastifyInstance): AccountAccess => ({
   requester: (request) => {
     const key = askingKey(request)
     const accountId = accountToRead(key, request.query as { account_id?: string })
-    return { accountId, holder: key.keyId, reader: callReader(key) }
+    return { accountId, holder: key.accountId ?? key.keyId, reader: callReader(key) }
   },
-  holder: 'key',
 })
 
 /** Access for a signed-in person with this permission on the session's account. */
@@ -68,7 +64,6 @@ export const bySession = (app: FastifyInstance, permission: Permission): Account
     const { id } = actingOn(request).account
     return { accountId: id, holder: id, reader: 'owner' }
   },
-  holder: 'account',
 })
 
 /** The reader of calls for a key. */

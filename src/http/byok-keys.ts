@@ -102,13 +102,13 @@ function byokKeyRoutes(
 ): FastifyPluginAsyncTypebox {
   return async (app) => {
     const { byokKeys, keyChecker, catalog, mailByokKeyAdded } = app.services
-    const { requester, hooks, holder, schema, ...audience } = audienceOf(app)
+    const { requester, hooks, schema, ...audience } = audienceOf(app)
     const options = { ...hooks, bodyLimit: BODY_LIMIT_BYTES }
     const changingOptions = { ...audience.changing, bodyLimit: BODY_LIMIT_BYTES }
     const slots = createSlots({
       max: RUNNING_MAX,
       maxPerHolder: RUNNING_PER_HOLDER_MAX,
-      holderIsFull: `This ${holder} has requests for provider keys running. Wait for one to end.`,
+      holderIsFull: 'This account has requests for provider keys running. Wait for one to end.',
       allTaken: 'Too many requests for provider keys at once. Retry shortly.',
     })
 

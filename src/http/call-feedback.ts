@@ -28,10 +28,9 @@ export const feedbackRoute =
           onSend: noStore,
         },
         requester: (request) => {
-          const { accountId, keyId } = standardKey(request, KEY_REFUSAL)
-          return { accountId, holder: keyId, reader: 'owner' }
+          const { accountId } = standardKey(request, KEY_REFUSAL)
+          return { accountId, holder: accountId, reader: 'owner' }
         },
-        holder: 'key',
       },
     })
 

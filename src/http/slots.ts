@@ -9,7 +9,7 @@ export interface SlotsOptions {
   max: number
   /** The message when all slots are taken: 503. */
   allTaken: string
-  /** Maximum for one key or account. */
+  /** Maximum for one account. */
   maxPerHolder?: number
   /** The message for an owner that has reached its maximum: 429. */
   holderIsFull?: string
@@ -63,18 +63,14 @@ export function createSlots({
 }
 
 const REPORTS_MAX = 8
-const REPORTS_PER_KEY_MAX = 2
+const REPORTS_PER_ACCOUNT_MAX = 2
 
-/** Slots for one kind of report, for keys or accounts. */
-export const reportSlots = (
-  max = REPORTS_MAX,
-  maxPerHolder = REPORTS_PER_KEY_MAX,
-  holder: 'key' | 'account' = 'key',
-): Slots =>
+/** Slots for one kind of report, by account. */
+export const reportSlots = (max = REPORTS_MAX, maxPerHolder = REPORTS_PER_ACCOUNT_MAX): Slots =>
   createSlots({
     max,
     maxPerHolder,
-    holderIsFull: `This ${holder} has reports running. Wait for one to end.`,
+    holderIsFull: 'This account has reports running. Wait for one to end.',
     allTaken: 'This gateway runs as many reports as it can. Retry shortly.',
   })
 

@@ -316,7 +316,12 @@ describe('a stored response', () => {
     const { sealed } = await storedOf(final.id)
     expect(Buffer.from(sealed).includes('rail yards')).toBe(false)
     await expect(client.responses.cancel(final.id)).rejects.toMatchObject({ status: 400 })
-    expect(await client.responses.delete(final.id)).toMatchObject({ id: final.id, deleted: true })
+    // As the library for Python deletes: with the content type of a body that it does not send.
+    const deleted = await fetch(`${stack.url}/v2/responses/${final.id}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json' },
+    })
+    expect(await deleted.json()).toMatchObject({ id: final.id, deleted: true })
     await expect(client.responses.retrieve(final.id)).rejects.toMatchObject(notFound)
   })
 

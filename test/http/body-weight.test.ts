@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'
+import type { CreatedKey } from '../../src/core/api/keys.ts'
+import { signedUp } from '../helpers/console-client.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
 
 const LIMIT = 1024 * 1024
@@ -138,6 +140,23 @@ describe('requests that are refused', () => {
     expect(Number(refused.retryAfter)).toBeGreaterThan(0)
     const { key: other } = await stack.account('5.00')
     expect((await post(body('Hello.'), other)).status).toBe(200)
+  })
+
+  test('counts of tokens, which no call pays for, count with them', async () => {
+    const { key: counting } = await stack.account('5.00')
+    const count = () => post(body('Hello.'), counting, '/v2/messages/count_tokens')
+    for (let index = 0; index < 5; index++) expect((await count()).status).toBe(200)
+    expect(await count()).toMatchObject({ status: 429, code: 'rate_limit_exceeded' })
+  })
+
+  test('the playground is closed to their account as its keys are', async () => {
+    const client = await signedUp(stack.url)
+    const created = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
+    const path = `/console/api/playground/chat-completions?key_id=${created.key.id}`
+    const play = async () => (await client.ask(path, { body: { model: 'test/plain' } })).status
+    for (let index = 0; index < 5; index++) expect(await play()).toBe(400)
+    expect(await play()).toBe(429)
+    expect(await post(body('Hello.'), created.secret)).toMatchObject({ status: 429 })
   })
 
   test('too many bytes of refused bodies close the gateway to their account', async () => {

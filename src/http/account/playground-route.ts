@@ -28,14 +28,16 @@ export const playgroundRoute: FastifyPluginAsync = async (app) => {
   app.addHook('onRequest', async (request, reply) => {
     request.callStarted = (callId) => void reply.header('x-call-id', callId)
   })
-  app.decorate('requireKey', async (request) => {
+  app.decorate('requireKey', async (request, reply) => {
     const found = await lookUpKey(keys, keyIdOf(request), clock())
     // A key of another account is as unknown as one that does not exist.
     const isTheirs =
       'key' in found && found.key.accountId === actingOn(request).account.id && mayUseKey(request, found.key)
     if (!isTheirs)
       throw new ApiError('not_found', 'This account has no key with this id.', { param: 'key_id' })
-    request.key = liveKey(found)
+    const key = liveKey(found)
+    request.key = key
+    app.boundRequests(key, reply)
   })
   for (const surface of PLAYGROUND)
     await app.register(MODEL_ROUTES[surface.handler]!(pathOf(surface.id), surface))

@@ -39,7 +39,7 @@ const CSV_PAGE = 1_000
 /** The ledger of one account: every movement with the balance after it, its totals by kind, and a CSV export. */
 export const accountLedgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { accountManagement, accountLedger, auditLog } = app.services
-  const slots = reportSlots(REPORTS_MAX, REPORTS_PER_OPERATOR_MAX, 'account')
+  const slots = reportSlots(REPORTS_MAX, REPORTS_PER_OPERATOR_MAX)
 
   /** The authors of credits and adjustments, by reference. */
   const authorsOf = async (accountId: string): Promise<Map<string, string>> => {

@@ -42,7 +42,9 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** An onRequest hook: 401 or 403 unless the request has a valid key. */
     requireKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
-    /** The same for a path of the messages wire under /v1, whose key may be in `x-api-key`; under /v2 that is `requireKey`. */
+    /** Bounds the requests of a key's account in flight. Throws ApiError 429 for too many of them, or too many refused ones. */
+    boundRequests(key: KeyRecord, reply: FastifyReply): void
+    /** The same as `requireKey` for a path of the messages wire under /v1, whose key may be in `x-api-key`; under /v2 that is `requireKey`. */
     requireMessagesKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
   }
 }
@@ -96,11 +98,14 @@ export const authenticate = plugin<AuthenticateOptions>(
         const key = liveKey(found)
         request.key = key
         request.askedAtMs = clock()
-        if (!isStandard(key)) return
-        refused.check(senderOf(key))
-        whenResponseCloses(reply.raw, callers.begin(key))
+        app.boundRequests(key, reply)
       }
     }
+    app.decorate('boundRequests', (key: KeyRecord, reply: FastifyReply) => {
+      if (!isStandard(key)) return
+      refused.check(senderOf(key))
+      whenResponseCloses(reply.raw, callers.begin(key))
+    })
     app.decorate(
       'requireKey',
       requireKeyOf((request) =>

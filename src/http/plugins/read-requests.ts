@@ -157,6 +157,8 @@ export const parseJson = plugin<ParseJsonOptions>(
       })
     app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
       const body = await read(request)
+      // Some client libraries send the content type with every request, also without a body.
+      if (body.length === 0 && request.routeOptions.schema?.body === undefined) return undefined
       // Decoding would silently replace invalid bytes by U+FFFD.
       if (!isUtf8(body)) throw new ApiError('invalid_json', 'The request body is not valid UTF-8.')
       if (isThreaded(body)) {

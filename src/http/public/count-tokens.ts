@@ -19,7 +19,7 @@ import { speakMessages } from '../plugins/messages-wire.ts'
 import { createSlots } from '../slots.ts'
 
 const COUNTS_MAX = 32
-const COUNTS_PER_KEY_MAX = 4
+const COUNTS_PER_ACCOUNT_MAX = 4
 
 /** Models whose tokenizer is o200k_base, by their developer's documentation. */
 const COUNTED_EXACTLY = /^(gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|chatgpt-4o|o[134])(-|\.|$)/
@@ -34,8 +34,8 @@ export const countTokensRoute =
     const { catalog, limits, presetCache } = app.services
     const slots = createSlots({
       max: COUNTS_MAX,
-      maxPerHolder: COUNTS_PER_KEY_MAX,
-      holderIsFull: 'This key has as many counts running as it may. Wait for one to end.',
+      maxPerHolder: COUNTS_PER_ACCOUNT_MAX,
+      holderIsFull: 'This account has as many counts running as it may. Wait for one to end.',
       allTaken: 'This gateway counts as many prompts as it can. Retry shortly.',
     })
     const natively = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
@@ -54,12 +54,13 @@ export const countTokensRoute =
         },
       },
       async (request, reply) => {
-        const { keyId } = callingKey(request)
+        const { accountId } = callingKey(request)
         const { body } = await withPreset(request, presetCache, onTokenCount)
         const call = parseCountRequest(body)
         refuseLongPrompt(call, request, limits)
         const model = modelOf(body.model ?? 'auto', catalog())
-        return slots.run(keyId, async () => {
+        request.meter(accountId, request.bodyBytes)
+        return slots.run(accountId, async () => {
           const { tokens, isExact } = await countFor(call, model, isExtended)
           if (isExtended) reply.header('x-token-count', isExact ? 'exact' : 'upper-bound')
           return { input_tokens: tokens }

@@ -8,7 +8,7 @@ import { ACCOUNT_ID, byReadingKey } from '../account-access.ts'
 import { createSlots } from '../slots.ts'
 
 const READS_MAX = 100
-const READS_PER_KEY_MAX = 10
+const READS_PER_ACCOUNT_MAX = 10
 
 /** GET /v1/credits: an account's credits, its usage, and what it can spend. USD as exact decimal strings. */
 export const creditsRoute =
@@ -17,8 +17,8 @@ export const creditsRoute =
     const { reports } = app.services
     const slots = createSlots({
       max: READS_MAX,
-      maxPerHolder: READS_PER_KEY_MAX,
-      holderIsFull: 'This key has requests for credits running. Wait for one to end.',
+      maxPerHolder: READS_PER_ACCOUNT_MAX,
+      holderIsFull: 'This account has requests for credits running. Wait for one to end.',
       allTaken: 'Too many requests for credits at once. Retry shortly.',
     })
 

@@ -14,7 +14,7 @@ import { askingKey } from '../plugins/authenticate.ts'
 import { createSlots } from '../slots.ts'
 
 const READS_MAX = 100
-const READS_PER_KEY_MAX = 10
+const READS_PER_ACCOUNT_MAX = 10
 
 interface KeyDependencies {
   reports: Pick<Reports, 'spend' | 'credits' | 'allowance'>
@@ -29,8 +29,8 @@ export const keyRoute =
     const { reports, limits, clock } = app.services
     const slots = createSlots({
       max: READS_MAX,
-      maxPerHolder: READS_PER_KEY_MAX,
-      holderIsFull: 'This key has requests for its limits running. Wait for one to end.',
+      maxPerHolder: READS_PER_ACCOUNT_MAX,
+      holderIsFull: 'This account has requests for its limits running. Wait for one to end.',
       allTaken: 'Too many requests for limits at once. Retry shortly.',
     })
 
@@ -40,7 +40,7 @@ export const keyRoute =
     }
     app.get(path, { onRequest: [app.requireKey], onSend: noStore, schema }, async (request) => {
       const key = askingKey(request)
-      return slots.run(key.keyId, async () => {
+      return slots.run(key.accountId ?? key.keyId, async () => {
         const period = allowancePeriod(key.limitReset, clock())
         const states = await budgetStates(key, reports, clock())
         const used = async () => {

@@ -171,13 +171,28 @@ const state = async (context: GateContext) => {
   expectError(await ask(context, `${PATH}/${next.id}`, { method: 'GET' }), 'not_found', 404)
 }
 
-const clientLibrary = async ({ url, key, fetch }: GateContext) => {
+const clientLibrary = async (context: GateContext) => {
+  const { url, key, fetch } = context
   const client = new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0, logLevel: 'off', fetch })
   const whole = await client.responses.create(BODY)
   assert.match(whole.output_text, /\w/)
   const final = await client.responses.stream(TOOL_BODY).finalResponse()
   const [call] = final.output.filter((item) => item.type === 'function_call')
   assert.deepEqual(JSON.parse(call?.arguments ?? ''), TOOL_ARGUMENTS)
+  const { id } = whole
+  assert.equal((await client.responses.retrieve(id)).output_text, whole.output_text)
+  const replayed: string[] = []
+  for await (const { type } of await client.responses.retrieve(id, { stream: true })) replayed.push(type)
+  assert.equal(replayed.at(-1), 'response.completed')
+  assert.equal((await client.responses.inputItems.list(id)).data.length, 1)
+  await client.responses.delete(id)
+  await assert.rejects(client.responses.retrieve(id), NotFoundError)
+  const begun = await client.responses.create({ ...BODY, background: true })
+  assert.equal((await client.responses.cancel(begun.id)).id, begun.id)
+  // The library for Python sends the content type of a body with every method, also without one.
+  const remove = { method: 'DELETE', headers: { 'content-type': 'application/json' } } as const
+  const removed = await ask(context, `${PATH}/${begun.id}`, remove)
+  assert.equal(removed.status, 200, removed.text)
   const none = client.responses.create({ ...BODY, model: 'gate/none' })
   await assert.rejects(none.asResponse(), NotFoundError)
   return `openai ${VERSION}`
