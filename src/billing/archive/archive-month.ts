@@ -1,7 +1,9 @@
-import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import { type ArchivedRow, writeRows } from './archive-files.ts'
+import { type ArchivedRow, type WrittenFile, writeRows } from './archive-files.ts'
 import { MANIFEST_FILE, newManifest, printManifest } from './archive-manifest.ts'
 import { type ArchiveDependencies, refuseOpenMonth } from './open-month.ts'
 import { type VerifiedArchive, verifyArchive } from './verify-archive.ts'
@@ -15,6 +17,7 @@ const TABLES = [
   { table: 'operator_actions', key: ['id'] },
 ] as const
 
+const NOTE_ENDING = '.written.json'
 const ROWS_AT_ONCE = 5_000
 /** Labels name people's apps and are deleted with their account; the other is the audit's, of this database. */
 const LEFT_OUT = ['labels', 'written_xact']
@@ -41,25 +44,56 @@ export async function archiveMonth(
   // What was settled or put in quarantine until that moment.
   await refuseOpenMonth(deps, month)
   const target = join(folder, month)
-  await exportMonth(postgres, month, target)
-  const verified = await verifyArchive(target)
+  const verified = (await finished(target)) ?? (await exported(postgres, month, target))
   const expected = {
     rows: verified.rows,
     carried_entries: verified.carriedEntries,
     carried_pico: String(verified.carriedPico),
   }
-  await postgres.plain.query('SELECT archive_month($1::date, $2::jsonb, $3)', [
-    day,
-    JSON.stringify(expected),
-    verified.sha256,
-  ])
+  try {
+    await postgres.plain.query('SELECT archive_month($1::date, $2::jsonb, $3)', [
+      day,
+      JSON.stringify(expected),
+      verified.sha256,
+    ])
+  } catch (error) {
+    // Files of another state of this database, from before a backup of it was restored: the next run exports again.
+    if (isRefusal(error)) await rename(target, `${target}.refused-${Date.now()}`)
+    throw error
+  }
   return { ...verified, folder: target }
 }
 
+/** By an exception of the function, not by a lock or a connection that ended. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'P0001'
+
+/** The files that a run which stopped before its last step has left whole; null: there are none. */
+async function finished(target: string): Promise<VerifiedArchive | null> {
+  if (!existsSync(join(target, MANIFEST_FILE))) return null
+  return verifyArchive(target).catch(() => null)
+}
+
+async function exported(postgres: Postgres, month: string, target: string): Promise<VerifiedArchive> {
+  await exportMonth(postgres, month, target)
+  return verifyArchive(target)
+}
+
+/** Removes what killed runs of an earlier version left: each had a folder of its own. */
+async function removeAbandoned(target: string): Promise<void> {
+  const [folder, prefix] = [dirname(target), `${basename(target)}.partial-`]
+  for (const name of await readdir(folder))
+    if (name.startsWith(prefix)) await rm(join(folder, name), { recursive: true, force: true })
+}
+
+/**
+ * Files are written into `<target>.partial`, each with a note of its rows and hash beside it once it is whole. A run that
+ * was stopped is continued after the last whole file: the rows of a closed month do not change.
+ */
 async function exportMonth(postgres: Postgres, month: string, target: string): Promise<void> {
-  const partial = `${target}.partial-${process.pid}`
-  await rm(partial, { recursive: true, force: true })
+  const partial = `${target}.partial`
   await mkdir(partial, { recursive: true, mode: 0o700 })
+  await removeAbandoned(target)
   const files = []
   let andBefore = false
   for (const { table, key } of TABLES) {
@@ -67,11 +101,13 @@ async function exportMonth(postgres: Postgres, month: string, target: string): P
     andBefore ||= partition.includes('_until_')
     const columns = await columnsOf(postgres, partition)
     const name = `${table}.csv.gz`
-    const written = await writeRows(
-      join(partial, name),
-      columns,
-      readBatches(postgres, partition, key, columns),
-    )
+    const note = join(partial, `${table}${NOTE_ENDING}`)
+    const known = await readNote(note)
+    const isKnown = known !== null && isDeepStrictEqual(known.columns, columns)
+    const written = isKnown
+      ? known.written
+      : await writeRows(join(partial, name), columns, readBatches(postgres, partition, key, columns))
+    if (!isKnown) await writeFile(note, JSON.stringify({ columns, written }), { flush: true })
     files.push({ table, name, columns, ...written })
   }
   const manifest = newManifest({
@@ -82,10 +118,21 @@ async function exportMonth(postgres: Postgres, month: string, target: string): P
     charge_pico: await chargeOf(postgres, await partitionOf(postgres, 'call_records', month)),
   })
   await writeFile(join(partial, MANIFEST_FILE), printManifest(manifest), { flush: true })
+  for (const { table } of TABLES) await rm(join(partial, `${table}${NOTE_ENDING}`))
   await syncFolder(partial)
   await rm(target, { recursive: true, force: true })
   await rename(partial, target)
   await syncFolder(dirname(target))
+}
+
+/** The note of a whole file; null: there is none, or it was not written to its end. */
+async function readNote(path: string): Promise<{ columns: string[]; written: WrittenFile } | null> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8'))
+  } catch (error) {
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
 }
 
 /** A file is on the disk by its name only once its folder is. */

@@ -1,4 +1,12 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
@@ -267,6 +275,67 @@ test('a closed month whose archive did not finish refuses changes, and its archi
   await postgres.$executeRawUnsafe('DELETE FROM quarantined_settlements')
   await archive(0)
   expect(await sums()).toEqual(before)
+})
+
+/** Fails the next statement with a text, as a process that is killed there; returns what was read and `resume`. */
+function killedAt(part: string) {
+  const { plain } = ledger.postgres
+  const query = plain.query
+  const read: string[] = []
+  plain.query = (text, values) => {
+    if (text.includes(' AS source ')) read.push(text)
+    return text.includes(part) ? Promise.reject(new Error('killed')) : query(text, values)
+  }
+  const resume = () => {
+    part = 'nothing'
+    read.length = 0
+  }
+  return { read, resume }
+}
+
+test('an archive that was killed goes on after its last whole file, and leaves no folder beside its own', async () => {
+  await settle(callOf(0), callOf(0))
+  const target = join(folder, monthName(0))
+  // Of a process of an earlier version that was killed.
+  mkdirSync(`${target}.partial-4711`)
+  const { read, resume } = killedAt('FROM ledger_transactions_until')
+  await expect(archive(0)).rejects.toThrow('killed')
+  expect(readdirSync(folder)).toEqual([`${monthName(0)}.partial`])
+  resume()
+  const archived = await archive(0)
+  expect(read[0]).toContain('FROM ledger_transactions_until')
+  expect(archived.rows).toMatchObject({ call_records: 2, ledger_transactions: 2 })
+  expect(readdirSync(folder)).toEqual([monthName(0)])
+  expect(readdirSync(target).filter((name) => !/^(manifest\.json|\w+\.csv\.gz)$/.test(name))).toEqual([])
+  expect(await brokenChecks()).toEqual([])
+})
+
+test('an archive that was killed before its last step is not exported again', async () => {
+  await settle(callOf(0))
+  const { read, resume } = killedAt('SELECT archive_month')
+  await expect(archive(0)).rejects.toThrow('killed')
+  resume()
+  await archive(0)
+  expect(read).toEqual([])
+  expect(await brokenChecks()).toEqual([])
+})
+
+test('files of another state of the database are not taken for those of this one', async () => {
+  const { postgres } = ledger
+  await settle(callOf(0), callOf(0))
+  const { resume } = killedAt('SELECT archive_month')
+  await expect(archive(0)).rejects.toThrow('killed')
+  resume()
+  // As in a database that was restored: it has a note that the files lack.
+  await postgres.$transaction([
+    postgres.$executeRawUnsafe('SET LOCAL session_replication_role = replica'),
+    postgres.$executeRawUnsafe(
+      `INSERT INTO ledger_notes (id, kind, reason) SELECT min(id), 'adjustment', 'late' FROM call_records`,
+    ),
+  ])
+  await expect(archive(0)).rejects.toThrow(/its archive/)
+  expect(readdirSync(folder)).toEqual([expect.stringMatching(/\.refused-\d+$/)])
+  expect((await archive(0)).rows).toMatchObject({ ledger_notes: 1 })
 })
 
 test('months that are kept long enough are archived by themselves, and a failure is an alarm', async () => {
