@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { ApiServices } from '../compose/api.ts'
+import { newRequestId } from '../core/kernel/ids.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { ProcessReport } from '../platform/observability/process-report.ts'
@@ -39,6 +39,7 @@ export interface AppDependencies {
 
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
 const PARAM_LENGTH_MAX = 512
+const CLOSE_LISTENERS_MAX = 20
 /** For requests other than calls: the longest is a catalog. */
 const OTHER_BODY_LIMIT_BYTES = 8 * 1024 * 1024
 
@@ -81,7 +82,7 @@ export async function buildApp(
     },
     genReqId: ({ headers }) => {
       const given = headers['x-request-id']
-      return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
+      return typeof given === 'string' && REQUEST_ID.test(given) ? given : newRequestId()
     },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
@@ -149,7 +150,7 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
           'The request headers are too large.',
         ]
       : ['400 Bad Request', 'invalid_request_error', 'invalid_request', 'The request is not valid HTTP.']
-  const requestId = randomUUID()
+  const requestId = newRequestId()
   const body = JSON.stringify({ error: { message, type, param: null, code, request_id: requestId } })
   socket.end(
     `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\n` +
@@ -219,6 +220,8 @@ function boundConnections(
   })
   app.server.on('request', ({ socket }, response) => {
     answers.set(socket, (answers.get(socket) ?? 0) + 1)
+    // A call has up to a dozen, of one plugin or Node itself each.
+    response.setMaxListeners(CLOSE_LISTENERS_MAX)
     // The timeout also runs while a response is prepared, so only unread written data counts.
     response.setTimeout(unreadMs, () => socket.writableLength > 0 && socket.destroy())
     response.once('close', () => {

@@ -10,7 +10,7 @@ import { audit } from '../../src/cli/audit.ts'
 import { type CommandResult, runCommand } from '../../src/cli/run-command.ts'
 import { trace } from '../../src/cli/trace.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
-import { type CallId, responseIdOf } from '../../src/core/kernel/ids.ts'
+import { type CallId, newRequestId, responseIdOf } from '../../src/core/kernel/ids.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
 import { accountKeys, KEYS_CHANNEL } from '../../src/platform/redis/redis-keys.ts'
 import { lostSettlementOf, settlementOf } from '../helpers/billing.ts'
@@ -230,6 +230,16 @@ describe("the operator's commands", () => {
       error: expect.stringContaining('by request id: in 31 days'),
     })
     expect(await json('trace', requestId, '--days', '60')).toMatchObject({ id })
+
+    // An id of the gateway's own names its time, so no day is read for it.
+    const made = newRequestId(Date.now() - 40 * 86_400_000)
+    const call = `chatcmpl_${ulid(Date.now() - 40 * 86_400_000)}` as CallId
+    await createSettlementStore(ledger.postgres).settle([
+      settlementOf(account, { id: call, requestId: made }),
+    ])
+    expect(await json('trace', made)).toMatchObject({ id: call })
+    const absent = await run('trace', newRequestId(Date.now() - 40 * 86_400_000), '--json')
+    expect(JSON.parse(absent.out).error).toContain('others with --days')
   })
 
   test('the timeline of a settled call can be traced by its id, that of its response and its request id', async () => {

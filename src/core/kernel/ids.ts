@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto'
+import { randomFillSync, randomUUID } from 'node:crypto'
 import { decodeTime, encodeTime, isValid, monotonicFactory } from 'ulid'
 
 const CALL_ID_PREFIX = 'chatcmpl_'
@@ -96,6 +96,20 @@ export function callIdRange({ fromMs, toMs }: { fromMs: number; toMs: number }):
   to: string
 } {
   return { from: callIdAt(fromMs - SLACK_MS), to: callIdAt(toMs + SLACK_MS) }
+}
+
+/** The id of a request that brought none: a UUID of version 7, which begins with its time. */
+export const newRequestId = (nowMs: number = Date.now()): string => {
+  const time = nowMs.toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`
+}
+
+const TIMED_UUID = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+/** When a request came, unix ms; null: its id does not tell. */
+export function requestedAt(requestId: string): number | null {
+  const [, high, low] = TIMED_UUID.exec(requestId) ?? []
+  return high && low ? Number.parseInt(high + low, 16) : null
 }
 
 /** What the ids of calls created at a time begin with. */
