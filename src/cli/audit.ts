@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { createAuditRunStore } from '../billing/audit/audit-run-store.ts'
 import { failureCreditLimits } from '../billing/audit/failure-credit-audit.ts'
 import { type AuditReport, runAudit } from '../billing/audit/run-audit.ts'
 import { readConfig } from '../config.ts'
@@ -9,7 +10,8 @@ import { type CommandOutput, lines, runAsProcess } from './run-command.ts'
 
 /**
  * `npm run audit [-- --full] [--json]`: checks what was written since the last audit, or all with `--full`, compares the
- * ledger with balances, and with the balance caches and allowances in Redis, and prints totals and every discrepancy. Exits 1
+ * ledger with balances, and with the balance caches and allowances in Redis, stores the result as a run, and prints totals and every
+ * discrepancy. Exits 1
  * if there is a discrepancy or the audit failed, also where another one runs for more than a minute. Safe and exact while
  * calls run.
  */
@@ -24,7 +26,8 @@ export async function audit(args: string[], environment: NodeJS.ProcessEnv): Pro
       try {
         const unchargedCost = unchargedCostLimits(config)
         const failureCredits = failureCreditLimits(config)
-        return await runAudit({
+        const at = new Date()
+        const report = await runAudit({
           postgres,
           redis,
           queues,
@@ -33,6 +36,9 @@ export async function audit(args: string[], environment: NodeJS.ProcessEnv): Pro
           failureCredits,
           ...(values.full && { reach: 'full' as const }),
         })
+        const durationMs = Date.now() - at.getTime()
+        await createAuditRunStore(postgres).record({ at, durationMs, cause: 'operator', report })
+        return report
       } finally {
         await closeCallQueues(queues)
       }

@@ -46,12 +46,12 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
     {
       ...needs('audits.run'),
       schema: {
-        querystring: Type.Object({ full: Type.Optional(Type.Boolean()) }, CLOSED),
+        querystring: Type.Object({ full: Type.Enum(['true', 'false', ''], { default: 'false' }) }, CLOSED),
         response: { 202: AuditView },
       },
     },
     async (request, reply) => {
-      const reach = request.query.full ? 'full' : 'new'
+      const reach = request.query.full === 'false' ? 'new' : 'full'
       const action = { action: 'audit.run', target: 'ledger', details: { reach } }
       await auditLog.auditedAction(askingOperator(request), action, () =>
         redis.set(AUDIT_ASKED, reach, 'EX', ASKED_SECONDS),

@@ -368,9 +368,9 @@ describe('ledger', () => {
     const owner = await stack.account('10.00')
     await callOf(owner)
     await stack.settled(owner.accountId)
-    const next = async (): Promise<AuditRunView> => {
+    const next = async (parameters = ''): Promise<AuditRunView> => {
       const { run: last } = await admin.get<AuditView>('/audit/latest')
-      const answer = await admin.send('POST', '/audit/run')
+      const answer = await admin.send('POST', `/audit/run${parameters}`)
       expect(answer.status).toBe(202)
       expect(await answer.json()).toMatchObject({ running: true })
       return eventually(async () => {
@@ -380,10 +380,20 @@ describe('ledger', () => {
         return run as AuditRunView
       })
     }
-    const sound = await next()
+    expect((await admin.send('POST', '/audit/run?full=maybe')).status).toBe(400)
+    const sound = await next('?full=true')
     expect(sound).toMatchObject({ ok: true, cause: 'operator', discrepancies: [] })
     expect(sound.figures.ledger_entries_usd).toBe('0.00')
     expect(sound.checks.length).toBeGreaterThan(15)
+    expect(await stack.postgres.auditRun.findUnique({ where: { id: sound.id } })).toMatchObject({
+      isFull: true,
+    })
+
+    // What the archive of a month asks for.
+    expect((await stack.command('audit')).code).toBe(0)
+    const { run: byCommand } = await admin.get<AuditView>('/audit/latest')
+    expect(byCommand).toMatchObject({ ok: true, cause: 'operator' })
+    expect(byCommand?.id).not.toBe(sound.id)
 
     await stack.redis.incrby(accountKeys(owner.accountId).avail, 5_000_000)
     const broken = await next()
