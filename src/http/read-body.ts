@@ -59,12 +59,23 @@ export function readBody(payload: IncomingMessage, options: ReadBodyOptions): Pr
  * so the body must already be read.
  */
 export function watchProgress(payload: IncomingMessage, idleMs: number, stalled: () => void): () => void {
-  const refresh = () => void timer.refresh()
-  // While paused, the delay may be that of the store.
-  const timer = setTimeout(() => (payload.isPaused() ? refresh() : stalled()), idleMs)
+  let parts = 0
+  const refresh = () => {
+    parts += 1
+    timer.refresh()
+  }
+  let look: NodeJS.Immediate | undefined
+  const timer = setTimeout(() => {
+    // While paused, the delay may be that of the store.
+    if (payload.isPaused()) return refresh()
+    const before = parts
+    // Timers run before input that waits since this process stood still.
+    look = setImmediate(() => parts === before && stalled())
+  }, idleMs)
   payload.on('data', refresh)
   return () => {
     clearTimeout(timer)
+    clearImmediate(look)
     payload.off('data', refresh)
   }
 }

@@ -166,3 +166,9 @@ describe('requests that are refused', () => {
     expect(await post(body('Hello.'), heavy)).toMatchObject({ status: 429, code: 'rate_limit_exceeded' })
   })
 })
+
+test('an admin key is refused before its body is weighed, also where tokens are counted', async () => {
+  const admin = await stack.adminKey()
+  for (const path of ['/v2/messages/count_tokens', '/v2/messages'])
+    expect((await post(body('Hello'), admin, path)).status).toBe(403)
+})

@@ -156,6 +156,17 @@ describe('a repeat with the same Idempotency-Key', () => {
     await expectError(await by({ ...body, temperature: 9 }, { headers }), 400, 'invalid_request')
   })
 
+  test('is refused as the call beside it was', async () => {
+    const by = caller(stack, await stack.account('0.000001'))
+    const headers = newKey()
+    const twins = await Promise.all(
+      [first, second, first, second].map((url) =>
+        by({ model: 'test/plain', max_tokens: 50 }, { headers, url }),
+      ),
+    )
+    for (const twin of twins) await expectError(twin, 402, 'insufficient_balance')
+  })
+
   test('gets the answer that its first caller did not wait for', async () => {
     const before = stack.providers.log.received
     const headers = newKey()

@@ -95,3 +95,13 @@ test('a client that leaves in the middle ends its body with an error', async () 
   client.write('a')
   await expect(body).rejects.toMatchObject({ code: 'invalid_request' })
 })
+
+test('a body that arrived while this process stood still is whole', async () => {
+  const { client, incoming } = await begun()
+  const body = readBody(incoming, { ...options, idleMs: 20 })
+  const written = new Promise((resolve) => client.end('abc', () => resolve(undefined)))
+  // What was written is in the socket, and the deadline passes before anything is read.
+  for (const until = performance.now() + 100; performance.now() < until; );
+  expect((await body).toString()).toBe('abc')
+  await written
+})

@@ -57,6 +57,7 @@ function start(changes: Partial<AlarmSenderOptions> = {}) {
     mailer: createMailer({
       transport: { kind: 'smtp', url: mail.environment.SMTP_URL },
       from: 'Switchyard <sy@example.com>',
+      publicUrl: 'https://gateway.example',
     }),
     sender,
     logger: pino({ level: 'silent' }),

@@ -95,10 +95,14 @@ export function startCall(incoming: IncomingCall, deps: StartCallDependencies): 
     const { admission, dispatch, idempotency } = deps
     const callId = planned?.callId ?? newCallId(dispatch.clock())
     const use = idempotencyKey === null ? null : keyUse(key.accountId, idempotencyKey, body, callId)
-    const known = use && (await asked(idempotency.claim(use), deps))
-    if (use && known) {
-      await countRepeat(key, callId, noteRate, deps)
-      return repeatOf(known, use, deps)
+    const deadline = dispatch.clock() + ADMISSION_WAIT_MS
+    for (let isCounted = false; use; isCounted = true) {
+      const known = await asked(idempotency.claim(use), deps)
+      if (!known) break
+      if (!isCounted) await countRepeat(key, callId, noteRate, deps)
+      const repeat = await repeatOf(known, use, deadline, deps)
+      if (repeat) return repeat
+      // The first call was refused: this one claims the key, and learns why.
     }
 
     try {
@@ -122,7 +126,8 @@ export function startCall(incoming: IncomingCall, deps: StartCallDependencies): 
       )
       noteRate(rate)
       const other = use && (await confirmed(use, call.envelope, deps))
-      if (use && other) return await repeatOf(other, use, deps)
+      const repeat = use && other && (await repeatOf(other, use, deadline, deps))
+      if (use && other) return repeat ?? notAdmitted()
       return { kind: 'admitted', ...call }
     } catch (error) {
       if (error instanceof AdmissionRefused) noteRate(error.rate, error.limited)
@@ -183,13 +188,14 @@ async function countRepeat(
   }
 }
 
+/** The call of a known key once it is admitted; null if it was not. */
 async function repeatOf(
   known: IdempotencyRecord,
   { accountId, digest }: KeyUse,
+  deadline: number,
   deps: StartCallDependencies,
-): Promise<StartedCall> {
+): Promise<StartedCall | null> {
   const { dispatch, idempotency } = deps
-  const deadline = dispatch.clock() + ADMISSION_WAIT_MS
   for (
     let found: IdempotencyRecord | null = known;
     found;
@@ -201,9 +207,13 @@ async function repeatOf(
       const { code, message, shouldRetry } = answerNotKept(callId)
       throw new ApiError(code, message, { shouldRetry })
     }
-    if (dispatch.clock() > deadline) break
+    if (dispatch.clock() > deadline) notAdmitted()
     await delay(LOOK_AGAIN_MS)
   }
+  return null
+}
+
+function notAdmitted(): never {
   throw overloaded('The first call with this Idempotency-Key was not admitted.')
 }
 

@@ -35,6 +35,9 @@ export const CALL_PAGE = {
   ),
 }
 
+/** Whether PostgreSQL's bigint takes it. */
+const isBigint = (value: bigint): boolean => BigInt.asIntN(64, value) === value
+
 const POSITION = /^([ab])(-?\d{1,19})\.([\w~-]{0,64})$/
 
 export const formatCallPosition = ({ isEnd, value, id }: CallPosition): string =>
@@ -43,7 +46,7 @@ export const formatCallPosition = ({ isEnd, value, id }: CallPosition): string =
 /** Parses a cursor printed by `formatCallPosition`. Throws ApiError `invalid_request` for another text. */
 export function parseCallPosition(text: string): CallPosition {
   const [, side, value, id] = POSITION.exec(Buffer.from(text, 'base64url').toString('latin1')) ?? []
-  if (side === undefined || value === undefined || id === undefined)
+  if (side === undefined || value === undefined || id === undefined || !isBigint(BigInt(value)))
     throw invalid('cursor', '`cursor` is not valid. Pass the value of `next_cursor` unchanged.')
   return { isEnd: side === 'b', value: BigInt(value), id }
 }

@@ -35,7 +35,7 @@ export function safeProviderMessage(
   if (request.reduce((sum, text) => sum + text.length, 0) > REQUEST_CHARS_MAX) return null
   const line = message.replace(/[\s\p{Cc}]+/gu, ' ').trim()
   const withoutNames = [
-    ...secrets.map((secret) => (text: string) => text.replaceAll(secret, KEY)),
+    ...secrets.map((secret) => (text: string) => text.replaceAll(keyIn(secret), KEY)),
     ...targets.map((target) => (text: string) => text.replace(wholeName(target), TARGET)),
     ...KEY_SHAPES.map((shape) => (text: string) => text.replace(shape, KEY)),
   ].reduce((text, remove) => remove(text), line.slice(0, 2 * MESSAGE_CHARS_MAX))
@@ -43,6 +43,12 @@ export function safeProviderMessage(
   if (safe.replaceAll(QUOTED, '').trim() === '') return null
   return safe.length > MESSAGE_CHARS_MAX ? `${safe.slice(0, MESSAGE_CHARS_MAX)}…` : safe
 }
+
+/** A shorter key may be part of a word: only one that stands alone is removed. */
+const KEY_CHARS_MIN = 8
+
+const keyIn = (secret: string): string | RegExp =>
+  secret.length < KEY_CHARS_MIN ? wholeName(secret) : secret
 
 const wholeName = (name: string): RegExp =>
   new RegExp(`(?<![\\w-])${name.replace(/[^\w]/g, '\\$&')}(?![\\w-])`, 'gi')

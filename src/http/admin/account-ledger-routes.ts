@@ -14,6 +14,7 @@ import { Page } from '../../core/api/shared.ts'
 import type { LedgerKind } from '../../core/billing/postings.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoDay, isoTime } from '../../core/kernel/time.ts'
+import { whenResponseCloses } from '../calls/event-stream.ts'
 import { asCsv, csvLine } from '../csv.ts'
 import { OfId, pageOf } from '../page.ts'
 import { needs, signedInOperator } from '../plugins/operator-access.ts'
@@ -105,13 +106,14 @@ export const accountLedgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const filter = filterOf(request.query)
       const { id } = await accountManagement.find(request.params.id)
-      const holder = signedInOperator(request).id
       const authors = await authorsOf(id)
+      // Before the head: a response that has begun cannot be refused.
+      whenResponseCloses(reply.raw, slots.take(signedInOperator(request).id))
       async function* records(): AsyncGenerator<string> {
         yield csvLine(CSV_HEAD)
         for (let place = readPlace(undefined); ; ) {
           const from = place
-          const lines = await slots.run(holder, () => accountLedger.page(id, from, CSV_PAGE, filter))
+          const lines = await accountLedger.page(id, from, CSV_PAGE, filter)
           yield lines.map((line) => csvLine(csvCells(rowOf(line, authors)))).join('')
           if (lines.length < CSV_PAGE) return
           place = placeAfter(lines, from)

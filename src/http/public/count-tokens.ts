@@ -45,7 +45,7 @@ export const countTokensRoute =
     app.post(
       path,
       {
-        onRequest: [app.requireMessagesKey, app.requireSurface(id), natively, app.weighBody],
+        onRequest: [app.requireMessagesKey, app.requireSurface(id), natively, mayCount, app.weighBody],
         bodyLimit: limits.bodyLimitBytes,
         schema: {
           summary: 'The tokens of a prompt on the messages wire',
@@ -68,6 +68,12 @@ export const countTokensRoute =
       },
     )
   }
+
+/** Refuses an admin key before the body is weighed. */
+const mayCount = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
+  callingKey(request)
+  done()
+}
 
 /** Null for `auto`. Throws ApiError `model_not_found`. */
 function modelOf(asked: string, catalog: CatalogSnapshot): Model | null {

@@ -26,9 +26,14 @@ const CONNECT_TIMEOUT_MS = 10_000
 const IDLE_TIMEOUT_MS = 30_000
 const CLOSED = { disableFileAccess: true, disableUrlAccess: true }
 
-export function createMailer({ transport, from }: Pick<MailSettings, 'transport' | 'from'>): Mailer {
-  return transport.kind === 'smtp' ? smtpMailer(transport.url, from) : folderMailer(transport.path, from)
+export function createMailer(settings: Pick<MailSettings, 'transport' | 'from' | 'publicUrl'>): Mailer {
+  const { transport } = settings
+  return transport.kind === 'smtp'
+    ? smtpMailer(transport.url, settings)
+    : folderMailer(transport.path, settings)
 }
+
+type Sender = Pick<MailSettings, 'from' | 'publicUrl'>
 
 const smtpTransport = (url: string) =>
   createTransport({
@@ -43,12 +48,12 @@ const smtpTransport = (url: string) =>
 /** Connects to a mail server and signs in, without a message. Throws if either fails. */
 export const verifyMailServer = async (url: string): Promise<void> => void (await smtpTransport(url).verify())
 
-function smtpMailer(url: string, from: string): Mailer {
+function smtpMailer(url: string, sender: Sender): Mailer {
   const transport = smtpTransport(url)
   return {
     async send(message) {
       try {
-        await transport.sendMail(envelope(message, from))
+        await transport.sendMail(envelope(message, sender))
         return 'sent'
       } catch (error) {
         if (isRefusedRecipient(error)) return 'refused'
@@ -58,25 +63,25 @@ function smtpMailer(url: string, from: string): Mailer {
   }
 }
 
-function folderMailer(path: string, from: string): Mailer {
+function folderMailer(path: string, sender: Sender): Mailer {
   const transport = createTransport({ streamTransport: true, buffer: true, ...CLOSED })
   const folder = createMailFolder(path)
   return {
     async send(message) {
-      const { message: bytes } = await transport.sendMail(envelope(message, from))
+      const { message: bytes } = await transport.sendMail(envelope(message, sender))
       await folder.write(message, bytes as Buffer)
       return 'sent'
     },
   }
 }
 
-const envelope = ({ to, subject, text }: MailMessage, from: string) => ({
+const envelope = ({ to, subject, text }: MailMessage, { from, publicUrl }: Sender) => ({
   from,
   // An object is one address; a string would be parsed as a list.
   to: { name: '', address: to },
   subject,
   text: part('plain', text),
-  html: part('html', mailHtml(subject, text)),
+  html: part('html', mailHtml(subject, text, publicUrl)),
   // RFC 3834: prevents vacation responders from replying.
   headers: { 'Auto-Submitted': 'auto-generated' },
 })

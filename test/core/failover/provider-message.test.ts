@@ -24,6 +24,13 @@ describe("a provider's message", () => {
     expect(safe('token abcdefghij0123456789klmnop')).toBe('token [key]')
   })
 
+  test('keeps words that contain a short key', () => {
+    const by = { secrets: ['e', 'key-1'], targets: [], request: [] }
+    expect(safeProviderMessage('The model is overloaded, key-1 has no quota', by)).toBe(
+      'The model is overloaded, [key] has no quota',
+    )
+  })
+
   test('loses the names of the model and the host', () => {
     expect(safe('large-1 at api.acme.test is overloaded')).toBe('[target] at [target] is overloaded')
     expect(safe('Large-1 does not exist at https://API.acme.test:8443/v1')).toBe(

@@ -143,3 +143,14 @@ test('an account without lines is empty, and what is wrong is refused', async ()
   for (const path of ['ledger', 'ledger/totals', 'ledger.csv'])
     await expectError(await admin.send('GET', `/accounts/nobody/${path}`), 404, 'not_found')
 })
+
+test('more exports at once than an operator may have are refused before they begin', async () => {
+  const exports = await Promise.all(
+    Array.from({ length: 6 }, () => admin.send('GET', `/accounts/${owner.accountId}/ledger.csv?calls=each`)),
+  )
+  const statuses = exports.map(({ status }) => status)
+  expect(statuses).toContain(200)
+  expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([])
+  for (const answer of exports) await answer.text()
+  expect((await admin.send('GET', `/accounts/${owner.accountId}/ledger.csv`)).status).toBe(200)
+})

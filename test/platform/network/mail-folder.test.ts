@@ -12,7 +12,11 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }))
 
 const mailer = () =>
-  createMailer({ transport: { kind: 'folder', path: join(folder, 'mail') }, from: 'Switchyard <a@b.test>' })
+  createMailer({
+    transport: { kind: 'folder', path: join(folder, 'mail') },
+    from: 'Switchyard <a@b.test>',
+    publicUrl: 'https://gateway.example',
+  })
 
 test('a gateway without a mail server writes each message to a file that only its owner reads', async () => {
   const link = `http://127.0.0.1:8080/verify#${'A'.repeat(43)}`
@@ -49,6 +53,19 @@ test('links stay whole in both parts, whatever their length and whatever else th
   for (const message of [plain, accents]) expect(message).toContain(`href="${link.replaceAll('&', '&#38;')}"`)
   expect(accents).toContain('<p>&#34;Zo&#235; &#38; &#60;S&#246;hne&#62;&#34; invites you.</p>')
   expect(accents).toContain('<p>Amount:  $5.00<br>\r\nTime:    now</p>')
+})
+
+test('an address that somebody chose, in a name, is no link', async () => {
+  const text = `The name that they gave it: "Pay: https://evil.example/login".
+
+https://evil.example/alone
+
+https://gateway.example/invitation
+`
+  await mailer().send({ to: 'ann@example.test', subject: 'An invitation', text })
+  const [name = ''] = await readdir(join(folder, 'mail'))
+  const content = await readFile(join(folder, 'mail', name), 'utf8')
+  expect(content.match(/href="[^"]*"/g)).toEqual(Array(2).fill('href="https://gateway.example/invitation"'))
 })
 
 test('recipients do not name files elsewhere', async () => {

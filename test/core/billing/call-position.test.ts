@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { formatCallPosition, parseCallPosition } from '../../../src/core/billing/call-position.ts'
+
+test('a cursor is what it was made of, up to the largest figure that the database takes', () => {
+  for (const value of [0n, -(2n ** 63n), 2n ** 63n - 1n]) {
+    const position = { isEnd: value > 0n, value, id: 'chatcmpl_1' }
+    expect(parseCallPosition(formatCallPosition(position))).toEqual(position)
+  }
+})
+
+test('a forged cursor is refused as invalid', () => {
+  for (const value of [2n ** 63n, -(2n ** 63n) - 1n, 9_999_999_999_999_999_999n])
+    expect(() => parseCallPosition(formatCallPosition({ isEnd: false, value, id: '' }))).toThrow(
+      expect.objectContaining({ code: 'invalid_request' }),
+    )
+  expect(() => parseCallPosition('no cursor')).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+})
