@@ -106,7 +106,7 @@ export const newRequestId = (nowMs: number = Date.now()): string => {
 
 const TIMED_UUID = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** When a request came, unix ms; null: its id does not tell. */
+/** When a request came, unix ms; null: its id has no time. */
 export function requestedAt(requestId: string): number | null {
   const [, high, low] = TIMED_UUID.exec(requestId) ?? []
   return high && low ? Number.parseInt(high + low, 16) : null
