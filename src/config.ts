@@ -186,6 +186,7 @@ const Settings = Type.Object({
   }),
   accessLog: flag('a line for each HTTP request but probes, without content, at level info', true),
   ollamaUrl: textOrNull('set by `npm start`'),
+  localModelUrl: textOrNull('set by `LOCAL_MODEL=1 npm start`, see [A real model](#a-real-model)'),
   simulatedProvidersUrl: textOrNull('set by `npm start`'),
   simulateAll: flag(
     'simulated providers replace all providers; `npm start` sets it if no provider key is set',

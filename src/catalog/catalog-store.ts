@@ -7,6 +7,7 @@ import {
   type CatalogSource,
   type SnapshotOptions,
 } from '../core/catalog/catalog-snapshot.ts'
+import { localModelCatalog } from '../core/catalog/local-model-catalog.ts'
 import { StartError } from '../core/kernel/errors.ts'
 import { pollEvery } from '../platform/process/poll-every.ts'
 import { readOllamaCatalog } from '../providers/listings/ollama-models.ts'
@@ -26,6 +27,8 @@ export interface CatalogStoreOptions extends Omit<ModelOptions, 'isUsable' | 'un
   /** Whether the simulated providers replace the real ones. */
   simulateAll?: boolean
   ollamaUrl: string | null
+  /** The server of the model that `npm start` was asked to run. */
+  localModelUrl: string | null
   /** The shared part of the catalog; absent: none. The caller stops it. */
   overlay?: Pick<OverlayWatch, 'current' | 'onChange'>
   logger: CatalogLogger
@@ -59,7 +62,10 @@ interface LocalSources {
 export async function createCatalogStore(options: CatalogStoreOptions) {
   const { logger, overlay } = options
   const listeners = new Set<(snapshot: CatalogSnapshot) => void>()
-  const shipped = await readShippedCatalogs(options.simulatedProvidersUrl, options.simulateAll)
+  const { simulatedProvidersUrl, simulateAll, localModelUrl } = options
+  const shipped = await readShippedCatalogs(simulatedProvidersUrl, simulateAll)
+  if (localModelUrl !== null)
+    shipped.push({ name: 'the local model', content: localModelCatalog(localModelUrl), updatedAt: 0 })
   const startedAt = Math.floor(Date.now() / 1000)
   let local: LocalSources = {
     ollama: await firstOllamaCatalog(options, startedAt),

@@ -40,6 +40,7 @@ async function open() {
     platformKeys: environmentKeys({ OPENAI_API_KEY: 'k' }),
     simulatedProvidersUrl: null,
     ollamaUrl: null,
+    localModelUrl: null,
     discountPercent: 5,
     openWeightsDiscountPercent: 20,
     overlay: watch,

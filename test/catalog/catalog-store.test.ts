@@ -44,6 +44,7 @@ async function open(options: Partial<CatalogStoreOptions> = {}): Promise<Catalog
     platformKeys: environmentKeys({}),
     simulatedProvidersUrl: null,
     ollamaUrl: null,
+    localModelUrl: null,
     discountPercent: 5,
     openWeightsDiscountPercent: 20,
     logger,
@@ -200,6 +201,14 @@ describe('the catalog file', () => {
     if (content !== null) await writeFile(file, content)
     await expect(open({ catalogFile: file })).rejects.toThrow(message)
   })
+})
+
+test('the model that `npm start` runs is offered free at its address, for chat and for embeddings', async () => {
+  const { models } = (await open({ localModelUrl: 'http://127.0.0.1:9/' })).snapshot()
+  const [chat, embeddings] = [...models.values()].filter(({ id }) => id.startsWith('local/'))
+  expect(chat).toMatchObject({ id: 'local/gemma-3-270m', kind: 'chat', rate: { prompt: 0n, completion: 0n } })
+  expect(embeddings).toMatchObject({ id: 'local/gemma-3-270m-embeddings', kind: 'embeddings' })
+  expect(chat!.offers[0]!.provider.baseUrl).toBe('http://127.0.0.1:9/v1')
 })
 
 describe('Ollama', () => {

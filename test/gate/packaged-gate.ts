@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url'
 import { ROOT } from '../../tools/launcher/bootstrap/installation.mjs'
 import { withProgress } from '../../tools/launcher/bootstrap/run-process.mjs'
 import { dataDirectory } from '../../tools/launcher/bootstrap/running-services.mjs'
-import { installPackages } from './install-packages.ts'
+import { installPackages } from '../../tools/launcher/services/install-packages.ts'
 
 const CLIENTS = ['openai', '@anthropic-ai/sdk', 'ai', '@ai-sdk/openai-compatible', '@openai/agents', 'zod']
 

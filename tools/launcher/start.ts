@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { LOCAL_MODEL_NAME } from '../../src/core/catalog/local-model-catalog.ts'
 import { applyMigrations } from '../../src/platform/postgres/migrate.ts'
 import { tryLock } from './bootstrap/process-lock.mjs'
 import { dataDirectory, removeRunningServices, writeRunningServices } from './bootstrap/running-services.mjs'
@@ -32,11 +33,13 @@ import {
   createStartContext,
   type StartContext,
   startDatabase,
+  startLocalModel,
   startRedis,
   stopAll,
 } from './start/start-context.ts'
 import { welcome } from './start/welcome.ts'
 
+const LOCAL_MODEL = `local/${LOCAL_MODEL_NAME}`
 const ROOT = resolve(import.meta.dirname, '../..')
 
 /**
@@ -95,10 +98,11 @@ async function startAll(context: StartContext): Promise<void> {
   const ports = await choosePorts({ host, metricsHost }, environment)
   if (!environment.PORT && ports.api !== DEFAULT_PORT)
     log(`port ${DEFAULT_PORT} is taken: the gateway listens on ${ports.api}`)
-  const [databaseUrl, redisUrl, ollamaUrl] = await Promise.all([
+  const [databaseUrl, redisUrl, ollamaUrl, localModelUrl] = await Promise.all([
     startDatabase(context),
     startRedis(context),
     findOllama(environment),
+    startLocalModel(context),
     ensureConsole(ROOT).catch((error: Error) => {
       log(`the console could not be built, the API works without it: ${error.message}`)
     }),
@@ -107,7 +111,7 @@ async function startAll(context: StartContext): Promise<void> {
   if (applied.length > 0) log(`database: ${applied.length} migrations applied`)
 
   const simulateAll = simulateAllEnvironment(ROOT, environment)
-  const onlySimulated = simulateAll.SIMULATE_ALL === 'true' && ollamaUrl === null
+  const onlySimulated = simulateAll.SIMULATE_ALL === 'true' && !ollamaUrl && !localModelUrl
   const payments = paymentEnvironment(environment, { host, onlySimulated })
   if (!('PAYMENTS_DEVELOPMENT_RAIL' in payments) && !hasRailKeys(environment))
     log('no top-ups: no payment keys are set, and the development rail is not for a gateway others can reach')
@@ -127,6 +131,7 @@ async function startAll(context: StartContext): Promise<void> {
     ...invoiceEnvironment(environment, payments),
     ...simulateAll,
     ...(ollamaUrl && { OLLAMA_URL: ollamaUrl }),
+    ...(localModelUrl && { LOCAL_MODEL_URL: localModelUrl }),
     ...(catalogFile && { CATALOG_FILE: catalogFile }),
   }
   writeRunningServices(dataDir, shared)
@@ -171,7 +176,13 @@ async function startAll(context: StartContext): Promise<void> {
     'SIMULATE_ALL' in shared
       ? 'simulated: every completion is made up, whatever the model; set OPENAI_API_KEY and the like for real ones'
       : `real ones whose keys are set: ${keyedProviders(ROOT, environment).join(', ') || 'none'}; models under sim/ are simulated`
-  const providers = ollamaUrl ? `${simulated}; Ollama at ${ollamaUrl} is real` : simulated
+  const providers = [
+    simulated,
+    ...(ollamaUrl ? [`Ollama at ${ollamaUrl} is real`] : []),
+    localModelUrl
+      ? `${LOCAL_MODEL} is real`
+      : `LOCAL_MODEL=1 npm start also runs a small real one (${LOCAL_MODEL})`,
+  ].join('\n                 ')
   const mail = 'MAIL_FOLDER' in shared ? `in ${shared.MAIL_FOLDER}; set SMTP_URL to send messages` : 'sent'
   process.stdout.write(
     welcome({ baseUrl, keys, metricsUrls, logsFolder: context.logsFolder, providers, mail }),

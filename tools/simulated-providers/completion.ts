@@ -38,6 +38,23 @@ const SENTENCES = [
   'Caches are promises about the past, so say how long you will keep them.',
 ]
 
+/** Ends a completion with as many words as are left: the first has one. */
+const CLOSINGS = [
+  'Done.',
+  'That’s all.',
+  'That is all.',
+  'That is the gist.',
+  'That is all it takes.',
+  'That is all there is here.',
+  'That is all there is to it.',
+  'Start there, and the rest follows by itself.',
+  'Try it once, and then adjust what is off.',
+  'Try it once, look at the result, and then adjust.',
+  'If it does not work the first time, change one thing.',
+  'If it does not work the first time, change only one thing.',
+  'If it does not work the first time, change one thing and repeat.',
+]
+
 const MULTIBYTE = ['Grüße', 'naïve', '漢字', 'ΔΕΖ', '🎉', 'a👩‍👩‍👧b', 'עברית', '½']
 
 const MAX_PIECE_CHARACTERS = 16
@@ -150,20 +167,28 @@ function completionPieces(request: SimulatedRequest, behaviour: Behaviour, provi
   return pieces(behaviour.multibyte ? `${MULTIBYTE.join(' ')} ${text}` : text)
 }
 
-/** Readable text of so many words; it quotes the prompt, if there is one. */
+/** Readable text of exactly so many words, in whole sentences; it quotes what fits of the prompt, if there is one. */
 export function prose(prompt: string, words: number, seed: number, images = 0): string {
-  if (words === 0) return ''
-  const quoted = prompt.slice(0, MAX_QUOTED_PROMPT).replace(/\s+/g, ' ').trim()
-  const parts = [OPENINGS[seed % OPENINGS.length]!]
-  if (images > 0) parts.push(`You sent ${images} image${images === 1 ? '' : 's'}.`)
-  if (quoted) parts.push(`You wrote: “${quoted.isWellFormed() ? quoted : quoted.toWellFormed()}”.`)
-  let count = parts.reduce((sum, part) => sum + wordCount(part), 0)
-  for (let index = seed; count < words; index++) {
-    const sentence = SENTENCES[index % SENTENCES.length]!
+  const parts: string[] = []
+  let left = words
+  const add = (sentence: string): boolean => {
+    if (wordCount(sentence) > left) return false
     parts.push(sentence)
-    count += wordCount(sentence)
+    left -= wordCount(sentence)
+    return true
   }
-  return parts.join(' ').split(' ').slice(0, words).join(' ')
+  add(OPENINGS[seed % OPENINGS.length]!)
+  if (images > 0) add(`You sent ${images} image${images === 1 ? '' : 's'}.`)
+  const quoted = prompt
+    .slice(0, MAX_QUOTED_PROMPT)
+    .trim()
+    .split(/\s+/)
+    .slice(0, left - 2)
+    .join(' ')
+  if (quoted && left > 2) add(`You wrote: “${quoted.toWellFormed()}”.`)
+  for (let index = seed; add(SENTENCES[index % SENTENCES.length]!); index++);
+  if (left > 0) add(CLOSINGS[left - 1]!)
+  return parts.join(' ')
 }
 
 function jsonCompletion(request: SimulatedRequest, behaviour: Behaviour): string {

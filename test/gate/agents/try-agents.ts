@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { installPackages } from '../install-packages.ts'
+import { installPackages } from '../../../tools/launcher/services/install-packages.ts'
 import {
   AGENT_EVIDENCE_FILE,
   AGENT_TARGETS,

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { installPackages } from '../install-packages.ts'
+import { installPackages } from '../../../tools/launcher/services/install-packages.ts'
 import {
   readSdkEvidence,
   renderSdks,

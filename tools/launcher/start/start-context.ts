@@ -8,6 +8,7 @@ import { keepOutput } from '../processes/process-output.ts'
 import type { ProcessPlan } from '../processes/spawn-plan.ts'
 import { type Supervised, supervise } from '../processes/supervise.ts'
 import { cacheFolders } from '../services/debian-package.ts'
+import { prepareLocalModel, wantsLocalModel } from '../services/local-model.ts'
 import { findRedisProgram } from '../services/redis-program.ts'
 
 /** What every step of the all-in-one start needs. */
@@ -39,9 +40,13 @@ export function createStartContext(options: {
     root,
     dataDir,
     logsFolder,
-    environment /** Prints a line for a person. */,
-    log /** Starts a process, keeps it running, and keeps its output in `logs/<name>.log`. */,
-    run /** Everything that runs, in the order it was started. */,
+    environment,
+    signal,
+    /** Prints a line for a person. */
+    log,
+    /** Starts a process, keeps it running, and keeps its output in `logs/<name>.log`. */
+    run,
+    /** Everything that runs, in the order it was started. */
     running,
   }
 }
@@ -72,6 +77,25 @@ export async function startRedis({ dataDir, environment, log, run }: StartContex
   await run(redis.plan, 'services')
   log('Redis is ready')
   return redis.url
+}
+
+/**
+ * The address of the model that `LOCAL_MODEL=1` asks for, installed, started and kept running. Null without, and where it
+ * cannot be had: everything else works without it.
+ */
+export async function startLocalModel(context: StartContext): Promise<string | null> {
+  const { dataDir, environment, log, run, signal } = context
+  if (!wantsLocalModel(environment)) return null
+  try {
+    const model = await prepareLocalModel(dataDir, environment)
+    await run(model.plan, 'sessions')
+    log('the local model is ready')
+    return model.url
+  } catch (error) {
+    signal.throwIfAborted()
+    log(`the local model does not run, the rest works without it: ${(error as Error).message}`)
+    return null
+  }
 }
 
 /** PostgreSQL and Redis: what the others need until their own end. */
