@@ -1,5 +1,5 @@
 /**
- * `npm run gate [-- SURFACE … | --agents [AGENT …] | --sdks [LIBRARY …]]`: the release gate. Brings up a gateway of this checkout on throwaway data, runs
+ * `npm run gate [-- SURFACE … | --agents [AGENT …] | --sdks [LIBRARY …] | real]`: the release gate. Brings up a gateway of this checkout on throwaway data, runs
  * the checks of each surface, the command-line agents or the client libraries against it and writes what it found into the evidence that is
  * checked in. Exits non-zero if a check failed.
  */
@@ -21,6 +21,7 @@ import { tryAgents } from './agents/try-agents.ts'
 import type { GateContext } from './check.ts'
 import { AGENT_MODELS, GATE_MODELS, LIMITED_REQUESTS_PER_MINUTE } from './gate-models.ts'
 import { installPythonClients } from './python-clients.ts'
+import { runRealGate } from './real/real-gate.ts'
 import { type CheckResult, evidenceOf, renderResults, runGate } from './run-gate.ts'
 import { SDK_MODELS, SDK_NAMES } from './sdks/sdk-packages.ts'
 import { trySdks } from './sdks/try-sdks.ts'
@@ -29,11 +30,14 @@ import { SURFACE_GATES } from './surface-gates.ts'
 const EVIDENCE = 'src/core/api/surfaces/surface-evidence.json'
 
 async function main([first, ...others]: string[]): Promise<number> {
-  if (IS_PACKAGE && first?.startsWith('--')) throw new Error('agents and libraries are tried in a clone')
+  if (IS_PACKAGE && (first?.startsWith('--') || first === 'real'))
+    throw new Error('agents, libraries and a real model are tried in a clone')
   const agents = first === '--agents' ? selectAgents(others) : []
   const sdks = first === '--sdks' ? select(others, SDK_NAMES) : []
   const surfaces =
-    agents.length > 0 || sdks.length > 0 ? [] : selectSurfaces(first === undefined ? [] : [first, ...others])
+    agents.length > 0 || sdks.length > 0 || first === 'real'
+      ? []
+      : selectSurfaces(first === undefined ? [] : [first, ...others])
   const guard = startProcessGuard()
   const stop = listenForStop(() => process.exit(130))
   const resources = new AsyncDisposableStack()
@@ -42,6 +46,7 @@ async function main([first, ...others]: string[]): Promise<number> {
     guard.close()
   })
   try {
+    if (first === 'real') return (await runRealGate(guard, log)) ? 0 : 1
     const providers = resources.adopt(await startSimulatedProviders(), (server) => server.close())
     const catalog = catalogDocument({ ...GATE_MODELS, ...AGENT_MODELS, ...SDK_MODELS }, providers.url)
     log('starting a gateway …')

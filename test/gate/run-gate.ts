@@ -40,7 +40,8 @@ export async function runGate(
   ]
 }
 
-async function outcomeOf(run: Promise<unknown>): Promise<Pick<CheckResult, 'outcome' | 'detail'>> {
+/** How a check ended; its remark, or why it did not pass. */
+export async function outcomeOf(run: Promise<unknown>): Promise<Pick<CheckResult, 'outcome' | 'detail'>> {
   try {
     const remark = await run
     return { outcome: 'passed', detail: typeof remark === 'string' ? remark : '' }
@@ -68,7 +69,7 @@ export const evidenceOf = (
 })
 
 /** The results of surfaces as a table for people. */
-export function renderResults(results: ReadonlyMap<string, readonly CheckResult[]>): string {
+export function renderResults(results: ReadonlyMap<string, readonly Omit<CheckResult, 'subject'>[]>): string {
   return [...results]
     .map(([surface, checks]) => {
       const width = Math.max(...checks.map(({ name }) => name.length))
