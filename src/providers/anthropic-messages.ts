@@ -1,14 +1,17 @@
 import type { FinishReason } from '../core/calls/completion.ts'
 import type { NativeContent } from '../core/calls/messages-request.ts'
 import type { Usage } from '../core/calls/usage.ts'
+import type { ProviderQuirks } from '../core/catalog/catalog.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import { toMessages, toSystem, toToolChoice, toTools } from './anthropic-content.ts'
 import { failureOfErrorObject, failureOfStatus } from './anthropic-errors.ts'
 import { portableId, toConversation, withToolIds } from './conversation.ts'
+import { brokenFinish, readFinishReason } from './finish-reasons.ts'
 import { NativeReader, nativeFields } from './native-messages.ts'
 import { promptParts } from './prompt-parts.ts'
 import { anthropicThinking } from './reasoning-effort.ts'
 import { structuredOutput } from './structured-output.ts'
+import { ToolCallIds } from './tool-calls.ts'
 import {
   type AttemptOf,
   type AttemptTerms,
@@ -25,7 +28,6 @@ import {
   requestHeaders,
   type StreamSignal,
   samplingFor,
-  toolCallId,
   type WholeReading,
   type WireMapping,
   type WireRequest,
@@ -34,7 +36,7 @@ import {
 /** The wire of Anthropic's messages API. */
 export const anthropicMessages: WireMapping = {
   request: (attempt, apiKey) => wireRequest(attempt, apiKey, chatFields(attempt)),
-  openReader: (request) => new MessagesReader(prefillSpace(request), request.extended),
+  openReader: (request) => new MessagesReader({ ...request, knownSpace: prefillSpace(request) }),
   failureOfStatus,
   failureOfErrorObject,
 }
@@ -42,7 +44,7 @@ export const anthropicMessages: WireMapping = {
 /** The same wire where the client speaks it too. */
 export const nativeMessages: WireMapping<AttemptOf<NativeContent>> = {
   request: (attempt, apiKey) => wireRequest(attempt, apiKey, nativeFields(attempt), attempt.content.betas),
-  openReader: () => new NativeReader(new MessagesReader()),
+  openReader: ({ offer }) => new NativeReader(new MessagesReader({ offer })),
   failureOfStatus,
   failureOfErrorObject,
 }
@@ -129,15 +131,16 @@ export function prefillSpace({ messages }: ChatAttempt): string {
   return last.content.slice(last.content.trimEnd().length)
 }
 
-const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
-  end_turn: 'stop',
-  stop_sequence: 'stop',
-  tool_use: 'tool_calls',
-  refusal: 'content_filter',
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  // The provider paused a long turn, so the completion is incomplete.
-  pause_turn: 'length',
+/** The tokens of a prompt by their price; each event that states them replaces those before. */
+interface PromptCounts {
+  input: number
+  cacheRead: number
+  cacheWrite: number
+}
+
+interface ReadTerms extends Partial<Pick<ChatAttempt, 'extended' | 'messages' | 'offer'>> {
+  /** White space that the client has already and with which the continuation of a prefill may begin. */
+  knownSpace?: string
 }
 
 /**
@@ -145,20 +148,22 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
  * come, and renumbers the tool calls, which the wire numbers among all blocks.
  */
 export class MessagesReader implements CompletionReader {
-  #prompt: Omit<Usage, 'completionTokens'> = { promptTokens: 0 }
+  #prompt: PromptCounts = { input: 0, cacheRead: 0, cacheWrite: 0 }
   /** The number of each tool call by the number of its block. */
   readonly #toolCalls = new Map<unknown, number>()
   /** The input in the start of each block; used if no delta of it follows. */
   readonly #firstInputs = new Map<unknown, unknown>()
-  /** White space that the client has already and with which the continuation of a prefill may begin. */
   #knownSpace: string
-
   /** Whether thinking is part of the content. */
   readonly #isExtended: boolean
+  readonly #finishReasons: ProviderQuirks['finishReasons']
+  readonly #ids: ToolCallIds
 
-  constructor(knownSpace = '', isExtended = false) {
+  constructor({ extended, messages, offer, knownSpace = '' }: ReadTerms = {}) {
     this.#knownSpace = knownSpace
-    this.#isExtended = isExtended
+    this.#isExtended = extended === true
+    this.#finishReasons = offer?.provider.quirks?.finishReasons
+    this.#ids = new ToolCallIds(messages)
   }
 
   event(data: string, emit: Emit): StreamSignal {
@@ -179,8 +184,7 @@ export class MessagesReader implements CompletionReader {
       case 'content_block_stop':
         return this.#blockEnd(event.index, emit)
       case 'message_delta':
-        this.#messageDelta(event, emit)
-        return 'other'
+        return this.#messageDelta(event, emit)
       case 'message_stop':
         return 'done'
       case 'error':
@@ -200,9 +204,13 @@ export class MessagesReader implements CompletionReader {
       this.#block(index, block, emit)
       this.#blockEnd(index, emit)
     }
-    emit(['finish', finishReason(reply.stop_reason)])
+    const broken = this.#finish(reply.stop_reason, emit)
     this.#emitUsage(reply.usage, emit)
-    return 'ok'
+    return broken ?? 'ok'
+  }
+
+  end(reason: FinishReason): FinishReason {
+    return reason === 'stop' && this.#toolCalls.size > 0 ? 'tool_calls' : reason
   }
 
   #block(index: unknown, block: unknown, emit: Emit): StreamSignal {
@@ -269,14 +277,15 @@ export class MessagesReader implements CompletionReader {
   }
 
   #toolCall(block: unknown, { id, name, input }: Fields, emit: Emit): StreamSignal {
-    if (typeof id !== 'string' || typeof name !== 'string') return 'malformed'
+    if (typeof name !== 'string') return 'malformed'
     if (isNestedDeeperThan(input, MAX_NESTING)) return 'malformed'
     const index = this.#toolCalls.size
     if (index >= MAX_TOOL_CALLS) return 'other'
     this.#toolCalls.set(block, index)
     this.#firstInputs.set(block, input)
     const call = { name, arguments: '' }
-    emit(['tool-calls', [{ index, id: toolCallId(id), type: 'function', function: call }]])
+    const callId = this.#ids.next(typeof id === 'string' && id !== '' ? id : null)
+    emit(['tool-calls', [{ index, id: callId, type: 'function', function: call }]])
     return 'content'
   }
 
@@ -288,30 +297,47 @@ export class MessagesReader implements CompletionReader {
     return 'content'
   }
 
-  #messageDelta(event: Fields, emit: Emit): void {
-    const reason = isObject(event.delta) ? event.delta.stop_reason : undefined
-    if (typeof reason === 'string') emit(['finish', finishReason(reason)])
+  #messageDelta(event: Fields, emit: Emit): StreamSignal {
+    const broken = this.#finish(isObject(event.delta) ? event.delta.stop_reason : undefined, emit)
     this.#emitUsage(event.usage, emit)
+    return broken ?? 'other'
+  }
+
+  #finish(word: unknown, emit: Emit): { error: unknown } | undefined {
+    const reason = readFinishReason(word, this.#finishReasons)
+    if (reason === 'error') return brokenFinish(word)
+    if (reason !== null) emit(['finish', reason])
   }
 
   #emitUsage(value: unknown, emit: Emit): void {
-    const usage = this.#usage(value)
-    if (usage !== null) emit(['usage', usage, 0])
-  }
-
-  /** Stores the prompt tokens of each price, and returns the usage once the output tokens are known. */
-  #usage(value: unknown): Usage | null {
-    if (!isObject(value)) return null
-    // The last event may repeat the prompt tokens, and some servers report them only there.
-    const { cache_read_input_tokens: cachedTokens, cache_creation_input_tokens: cacheWriteTokens } = value
-    const promptTokens = count(value.input_tokens) + count(cacheWriteTokens) + count(cachedTokens)
-    if (promptTokens > this.#prompt.promptTokens) {
-      this.#prompt = { promptTokens, ...promptParts({ cachedTokens, cacheWriteTokens }) }
+    if (!isObject(value)) return
+    this.#prompt = promptCounts(value, this.#prompt)
+    if (typeof value.output_tokens !== 'number') return
+    const { input, cacheRead: cachedTokens, cacheWrite: cacheWriteTokens } = this.#prompt
+    const usage: Usage = {
+      promptTokens: input + cachedTokens + cacheWriteTokens,
+      ...promptParts({ cachedTokens, cacheWriteTokens }),
+      completionTokens: value.output_tokens,
     }
-    if (typeof value.output_tokens !== 'number') return null
-    return { ...this.#prompt, completionTokens: value.output_tokens }
+    const { output_tokens_details: details } = value
+    emit(['usage', usage, isObject(details) ? count(details.thinking_tokens) : 0])
   }
 }
 
-const finishReason = (reason: string): FinishReason =>
-  Object.hasOwn(FINISH_REASONS, reason) ? FINISH_REASONS[reason]! : 'stop'
+/**
+ * The prompt's tokens by the latest event. The last event may correct the first, in either direction; one without
+ * counts of the prompt, or with zeros, says nothing of it. Counts of the cache stay where the same input is stated
+ * without them.
+ */
+function promptCounts(usage: Fields, before: PromptCounts): PromptCounts {
+  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens } = usage
+  const isSame = input_tokens === undefined || input_tokens === before.input
+  const stated = (value: unknown, earlier: number) =>
+    typeof value === 'number' ? value : isSame ? earlier : 0
+  const counts = {
+    input: typeof input_tokens === 'number' ? input_tokens : before.input,
+    cacheRead: stated(cache_read_input_tokens, before.cacheRead),
+    cacheWrite: stated(cache_creation_input_tokens, before.cacheWrite),
+  }
+  return counts.input + counts.cacheRead + counts.cacheWrite === 0 ? before : counts
+}

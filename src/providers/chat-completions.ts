@@ -1,12 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { SamplingParameters } from '../core/calls/chat-request.ts'
-import {
-  type CompletionEvent,
-  FINISH_REASONS,
-  type FinishReason,
-  type TokenLogprob,
-  type ToolCallDelta,
-} from '../core/calls/completion.ts'
+import type { FinishReason, TokenLogprob } from '../core/calls/completion.ts'
 import type { PassedField, PassedFields } from '../core/calls/passed-fields.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import type { ProviderQuirks } from '../core/catalog/catalog.ts'
@@ -23,10 +17,12 @@ import {
   kindOfWords,
   unwrapped,
 } from './error-words.ts'
+import { brokenFinish, readFinishReason } from './finish-reasons.ts'
 import { PatternReader } from './pattern-reader.ts'
 import { chatPromptParts } from './prompt-parts.ts'
 import { nearestEffort } from './reasoning-effort.ts'
 import { lacksStructuredOutput } from './structured-output.ts'
+import { ToolCallIds, ToolCallReader } from './tool-calls.ts'
 import {
   type ChatAttempt,
   type CompletionReader,
@@ -34,27 +30,19 @@ import {
   type Fields,
   isObject,
   jsonInstruction,
-  MAX_TOOL_CALLS,
   parseObject,
   requestHeaders,
   type StreamSignal,
   samplingFor,
-  toolCallId,
   type WholeReading,
   type WireMapping,
 } from './wire.ts'
 
-/** Each event of this wire can be read without the events before it. */
-export const openReader = ({
-  extended,
-  namedStops,
-}: Pick<ChatAttempt, 'extended' | 'namedStops'> = {}): CompletionReader =>
-  extended
-    ? new PatternReader(
-        (data, emit) => readEvent(data, emit, true, namedStops),
-        (body, emit) => readCompletion(body, emit, true, namedStops),
-      )
-    : new PatternReader(readStreamEvent, readWholeCompletion)
+/** A reader of one completion of this wire. */
+export const openReader = (request: ReadTerms = {}): CompletionReader =>
+  new PatternReader(new ChatReader(request))
+
+type ReadTerms = Partial<Pick<ChatAttempt, 'extended' | 'namedStops' | 'messages' | 'offer'>>
 
 /** The wire of most providers. */
 export const chatCompletions: WireMapping = {
@@ -137,80 +125,114 @@ function fieldsPassed(
 const losesSchema = ({ response_format: format }: SamplingParameters, { jsonObjectOnly }: ProviderQuirks) =>
   jsonObjectOnly === true && format?.type === 'json_schema'
 
-/** Finish reasons of other dialects of this wire. */
-const FINISH_ALIASES: Readonly<Record<string, FinishReason>> = {
-  max_tokens: 'length',
-  model_length: 'length',
-  tool_use: 'tool_calls',
-  safety: 'content_filter',
-}
+/** Reads one completion: the known fields of choice 0. Each event is read by itself, but for the pieces of tool calls. */
+export class ChatReader implements CompletionReader {
+  readonly #isExtended: boolean
+  readonly #namedStops: readonly string[]
+  readonly #finishReasons: ProviderQuirks['finishReasons']
+  readonly #calls: ToolCallReader
 
-/**
- * Reads one event of a stream: emits the known fields of choice 0 and returns the kind of the event. An error object
- * anywhere in the event is a failure of the provider, whatever the HTTP status is.
- */
-export const readStreamEvent: CompletionReader['event'] = (data, emit) => readEvent(data, emit, false)
-
-/** As readStreamEvent; in extended requests reasoning and log probabilities are content. */
-function readEvent(
-  data: string,
-  emit: Emit,
-  isExtended: boolean,
-  namedStops?: readonly string[],
-): StreamSignal {
-  if (data === '[DONE]') return 'done'
-  const chunk = parseObject(data)
-  if (chunk === null) return data.trim() === '[DONE]' ? 'done' : 'malformed'
-  if (chunk.error != null) return { error: chunk.error }
-  if (!Array.isArray(chunk.choices) && usageOf(chunk, null) === null) return 'malformed'
-  const choice = firstChoice(chunk.choices)
-  let signal: StreamSignal = 'other'
-  if (choice !== null) {
-    if (choice.error != null) return { error: choice.error }
-    if (choice.finish_reason === 'error') return { error: { code: 'finish_reason_error' } }
-    if (isObject(choice.delta)) signal = readMessage(choice.delta, emit, isExtended)
-    if (isExtended) emitLogprobs(choice.logprobs, emit)
-    if (typeof choice.finish_reason === 'string') emit(finishEvent(choice, namedStops))
+  constructor({ extended, namedStops = [], messages, offer }: ReadTerms = {}) {
+    this.#isExtended = extended === true
+    this.#namedStops = namedStops
+    this.#finishReasons = offer?.provider.quirks?.finishReasons
+    this.#calls = new ToolCallReader(new ToolCallIds(messages))
   }
-  emitUsage(usageOf(chunk, choice), emit)
-  return signal
-}
 
-/** With the stop sequence that ended the completion, which vLLM says in `stop_reason` and SGLang in `matched_stop`. */
-function finishEvent(choice: Fields, namedStops: readonly string[] = []): CompletionEvent {
-  const { finish_reason: reason, stop_reason: stop, matched_stop: matched } = choice
-  const named = namedStops.find((text) => text === stop || text === matched)
-  return named === undefined || reason !== 'stop'
-    ? ['finish', finishReason(reason)]
-    : ['finish', 'stop', { stop_reason: 'stop_sequence', stop_sequence: named }]
-}
-
-/** Reads a whole completion, which some providers send although the request asks for a stream. */
-export const readWholeCompletion: CompletionReader['whole'] = (body, emit) =>
-  readCompletion(body, emit, false)
-
-function readCompletion(
-  body: string,
-  emit: Emit,
-  isExtended: boolean,
-  namedStops?: readonly string[],
-): WholeReading {
-  const reply = parseObject(body)
-  if (reply === null) return 'malformed'
-  if (reply.error != null) return { error: reply.error }
-  const choice = firstChoice(reply.choices)
-  if (choice === null || !isObject(choice.message)) {
-    // Some servers have the error's fields at the top level: {"object":"error","message":…,"code":…}.
-    return reply.object === 'error' || typeof reply.message === 'string' || reply.detail != null
-      ? { error: reply }
-      : 'malformed'
+  /** An error object anywhere in the event is a failure of the provider, whatever the HTTP status is. */
+  event(data: string, emit: Emit): StreamSignal {
+    if (data === '[DONE]') return 'done'
+    const chunk = parseObject(data)
+    if (chunk === null) return data.trim() === '[DONE]' ? 'done' : 'malformed'
+    const usage = usageOf(chunk, null)
+    const choice = firstChoice(chunk.choices)
+    const error = chunk.error ?? choice?.error
+    if (error != null) {
+      emitUsage(usage, emit)
+      return { error }
+    }
+    if (!Array.isArray(chunk.choices) && usage === null) return 'malformed'
+    let signal: StreamSignal = 'other'
+    if (choice !== null) {
+      if (isObject(choice.delta)) signal = this.#message(choice.delta, false, emit)
+      if (typeof signal === 'object' || signal === 'malformed') return signal
+      if (this.#isExtended) emitLogprobs(choice.logprobs, emit)
+      const broken = this.#finish(choice, emit)
+      if (broken) return broken
+    }
+    emitUsage(usage ?? usageOf(chunk, choice), emit)
+    return signal
   }
-  if (choice.finish_reason === 'error') return { error: choice.error ?? { code: 'finish_reason_error' } }
-  readMessage(choice.message, emit, isExtended)
-  if (isExtended) emitLogprobs(choice.logprobs, emit)
-  emit(finishEvent(choice, namedStops))
-  emitUsage(usageOf(reply, choice), emit)
-  return 'ok'
+
+  whole(body: string, emit: Emit): WholeReading {
+    const reply = parseObject(body)
+    if (reply === null) return 'malformed'
+    if (reply.error != null) return { error: reply.error }
+    const choice = firstChoice(reply.choices)
+    if (choice?.error != null) return { error: choice.error }
+    // What a filter removed may have no message.
+    if (choice === null || !(isObject(choice.message) || readFinishReason(choice.finish_reason))) {
+      // Some servers have the error's fields at the top level: {"object":"error","message":…,"code":…}.
+      return reply.object === 'error' || typeof reply.message === 'string' || reply.detail != null
+        ? { error: reply }
+        : 'malformed'
+    }
+    if (isObject(choice.message) && this.#message(choice.message, true, emit) === 'malformed')
+      return 'malformed'
+    if (this.#isExtended) emitLogprobs(choice.logprobs, emit)
+    const broken = this.#finish(choice, emit)
+    if (broken) return broken
+    emitUsage(usageOf(reply, choice), emit)
+    return 'ok'
+  }
+
+  /** Clients run tools on `tool_calls` only, and parse the arguments of each. */
+  end(reason: FinishReason, emit: Emit): FinishReason {
+    if (this.#calls.isEmpty || reason === 'length' || reason === 'content_filter') return reason
+    const deltas = this.#calls.end()
+    if (deltas.length > 0) emit(['tool-calls', deltas])
+    return 'tool_calls'
+  }
+
+  /**
+   * Emits the finish reason, with the stop sequence that ended the completion, which vLLM says in `stop_reason` and
+   * SGLang in `matched_stop`. Returns the error of a completion that the provider gave up.
+   */
+  #finish(choice: Fields, emit: Emit): { error: unknown } | undefined {
+    const { finish_reason: word, stop_reason: stop, matched_stop: matched } = choice
+    const reason = readFinishReason(word, this.#finishReasons)
+    if (reason === null) return
+    if (reason === 'error') return brokenFinish(word)
+    const named = this.#namedStops.find((text) => text === stop || text === matched)
+    if (named === undefined || reason !== 'stop') emit(['finish', reason])
+    else emit(['finish', 'stop', { stop_reason: 'stop_sequence', stop_sequence: named }])
+  }
+
+  /** A delta, or the message of a whole completion. */
+  #message(message: Fields, isWhole: boolean, emit: Emit): StreamSignal {
+    const thought = thoughtIn(message)
+    let signal: StreamSignal = thought === null ? 'other' : 'thinking'
+    if (thought !== null && this.#isExtended && thought !== '') emit(['reasoning', thought])
+    const text = textOf(message.content)
+    if (text !== '') {
+      emit(['text', text])
+      signal = 'content'
+    }
+    if (typeof message.refusal === 'string' && message.refusal !== '') {
+      emit(['refusal', message.refusal])
+      signal = 'content'
+    }
+    if (message.tool_calls != null) {
+      const deltas = this.#calls.read(message.tool_calls, isWhole)
+      if (deltas === null) return 'malformed'
+      if (deltas.length > 0) {
+        emit(['tool-calls', deltas])
+        signal = 'content'
+      }
+    }
+    if (thought !== null && !this.#isExtended) emit(['thinking', Buffer.byteLength(thought)])
+    return signal
+  }
 }
 
 function firstChoice(choices: unknown): Fields | null {
@@ -219,31 +241,6 @@ function firstChoice(choices: unknown): Fields | null {
     if (isObject(choice) && (choice.index === 0 || choice.index === undefined)) return choice
   }
   return null
-}
-
-/** A delta, or the message of a whole completion. */
-function readMessage(message: Fields, emit: Emit, isExtended: boolean): StreamSignal {
-  const thought = thoughtIn(message)
-  let signal: StreamSignal = thought === null ? 'other' : 'thinking'
-  if (thought !== null && isExtended && thought !== '') emit(['reasoning', thought])
-  const text = textOf(message.content)
-  if (text !== '') {
-    emit(['text', text])
-    signal = 'content'
-  }
-  if (typeof message.refusal === 'string' && message.refusal !== '') {
-    emit(['refusal', message.refusal])
-    signal = 'content'
-  }
-  if (Array.isArray(message.tool_calls)) {
-    const deltas = message.tool_calls.slice(0, MAX_TOOL_CALLS).flatMap(toolCallDelta)
-    if (deltas.length > 0) {
-      emit(['tool-calls', deltas])
-      signal = 'content'
-    }
-  }
-  if (thought !== null && !isExtended) emit(['thinking', Buffer.byteLength(thought)])
-  return signal
 }
 
 /**
@@ -301,31 +298,6 @@ function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
   return content.map((part) => (isObject(part) && part.type === 'text' ? textIn(part.text) : '')).join('')
-}
-
-function toolCallDelta(value: unknown, position: number): ToolCallDelta[] {
-  if (!isObject(value)) return []
-  const { index, id, function: call } = value
-  const isIndex = Number.isInteger(index) && (index as number) >= 0 && (index as number) < MAX_TOOL_CALLS
-  const delta: ToolCallDelta = { index: isIndex ? (index as number) : position }
-  if (typeof id === 'string') {
-    delta.id = toolCallId(id)
-    delta.type = 'function'
-  }
-  if (isObject(call)) {
-    delta.function = {
-      ...(typeof call.name === 'string' && { name: call.name }),
-      ...(typeof call.arguments === 'string' && { arguments: call.arguments }),
-    }
-  }
-  return [delta]
-}
-
-function finishReason(value: unknown): FinishReason {
-  const known = FINISH_REASONS.find((reason) => reason === value)
-  if (known) return known
-  const alias = typeof value === 'string' ? value.toLowerCase() : ''
-  return Object.hasOwn(FINISH_ALIASES, alias) ? FINISH_ALIASES[alias]! : 'stop'
 }
 
 /** The usage of a chunk or a completion: at the top level, in the choice, or in a field of one provider. */

@@ -23,6 +23,14 @@ const POLICY_CODES =
 const POLICY_TEXT =
   /content (management )?(policy|policies|filter)|usage polic|safety (system|filter|polic)|flagged (as|by|for)|moderation/i
 
+/** The model made a call that its provider does not accept, or none where one is demanded. */
+const TOOL_CALL_CODES = /tool_use_failed|(malformed_function|unexpected_tool)_call|too_many_tool_calls/
+const TOOL_CALL_HINTS: readonly [RegExp, string][] = [
+  [/not match schema|validation failed/i, 'the arguments of a tool call do not fit the schema of the tool'],
+  [/did not call a tool|choice is required/i, 'the model called no tool although `tool_choice` demands it'],
+  [/not in request|choice is none/i, 'the model called a tool that the request does not allow'],
+]
+
 /** Categories of content policies. No other words of a refusal are shown to clients. */
 const POLICY_CATEGORIES: readonly [RegExp, string][] = [
   [/self[-_ ]?harm|suicide/i, 'self-harm'],
@@ -133,6 +141,7 @@ export function kindOfWords({ codes, message }: ErrorWords): FailureKind | null 
   if (CONTEXT_CODES.test(codes)) return 'context-length'
   if (POLICY_CODES.test(codes)) return 'content-policy'
   if (/rate_limit/.test(codes)) return 'rate-limited'
+  if (TOOL_CALL_CODES.test(codes)) return 'server-error'
   if (CONTEXT_TEXT.test(message)) return 'context-length'
   if (POLICY_TEXT.test(message)) return 'content-policy'
   return null
@@ -161,6 +170,10 @@ function hintFor(kind: FailureKind, { codes, message, param }: ErrorWords): stri
     const text = `${codes} ${message}`
     const found = POLICY_CATEGORIES.filter(([pattern]) => pattern.test(text)).map(([, name]) => name)
     return found.length > 0 ? found.join(', ') : null
+  }
+  if (kind === 'server-error' && TOOL_CALL_CODES.test(codes)) {
+    const found = TOOL_CALL_HINTS.find(([pattern]) => pattern.test(message))
+    return `tool_use_failed: ${found?.[1] ?? 'the model made an invalid tool call'}`
   }
   if (kind === 'bad-request') {
     const named = [

@@ -1,4 +1,5 @@
 import type { FinishReason, ToolCallDelta } from '../core/calls/completion.ts'
+import type { ProviderQuirks } from '../core/catalog/catalog.ts'
 import type { AttemptFailure, FailureKind } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import { toConversation } from './conversation.ts'
@@ -12,10 +13,12 @@ import {
   kindOfWords,
   unwrapped,
 } from './error-words.ts'
+import { brokenFinish, readFinishReason } from './finish-reasons.ts'
 import { extendedConfig, responseFormat, toContents, toToolConfig, toTools } from './google-content.ts'
 import { googleLogprobs } from './google-logprobs.ts'
 import { promptParts } from './prompt-parts.ts'
 import { geminiThinking } from './reasoning-effort.ts'
+import { ToolCallIds } from './tool-calls.ts'
 import {
   acceptedParameters,
   type ChatAttempt,
@@ -29,7 +32,6 @@ import {
   requestHeaders,
   type StreamSignal,
   samplingFor,
-  toolCallId,
   type WholeReading,
   type WireMapping,
 } from './wire.ts'
@@ -41,7 +43,7 @@ export const googleGenerateContent: WireMapping = {
     headers: requestHeaders(request.offer.provider, apiKey, 'x-goog-api-key'),
     body: requestBody(request),
   }),
-  openReader: ({ extended }) => new GenerateContentReader(extended),
+  openReader: (request) => new GenerateContentReader(request),
   failureOfStatus,
   failureOfErrorObject,
 }
@@ -84,33 +86,25 @@ export function requestBody(request: ChatAttempt): string {
 export const requestUrl = ({ offer }: ChatAttempt): string =>
   `${offer.provider.baseUrl}/models/${encodeURIComponent(offer.upstreamModel)}:streamGenerateContent?alt=sse`
 
-const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
-  STOP: 'stop',
-  MAX_TOKENS: 'length',
-  SAFETY: 'content_filter',
-  RECITATION: 'content_filter',
-  LANGUAGE: 'content_filter',
-  BLOCKLIST: 'content_filter',
-  PROHIBITED_CONTENT: 'content_filter',
-  SPII: 'content_filter',
-  IMAGE_SAFETY: 'content_filter',
-}
-const UNFINISHED = 'FINISH_REASON_UNSPECIFIED'
+type ReadTerms = Partial<Pick<ChatAttempt, 'extended' | 'messages' | 'offer'>>
+
 /**
  * Reads one completion on the generate-content wire. Function calls come whole, often without an id, and are numbered
- * here. A finish reason that is not in the table, such as a malformed call, is a failure of the model.
+ * here. A malformed call is a failure of the model.
  */
 export class GenerateContentReader implements CompletionReader {
   /** Some models, and servers that translate to this wire, send `STOP` in every chunk. */
   readonly endsWithStream = true
   #toolCalls = 0
-  /** Part of the ids of the calls, so that calls of different completions have different ids. */
-  #answerId = ''
   /** Whether thoughts and log probabilities are content. */
   readonly #isExtended: boolean
+  readonly #finishReasons: ProviderQuirks['finishReasons']
+  readonly #ids: ToolCallIds
 
-  constructor(isExtended = false) {
-    this.#isExtended = isExtended
+  constructor({ extended, messages, offer }: ReadTerms = {}) {
+    this.#isExtended = extended === true
+    this.#finishReasons = offer?.provider.quirks?.finishReasons
+    this.#ids = new ToolCallIds(messages)
   }
 
   event(data: string, emit: Emit): StreamSignal {
@@ -140,7 +134,6 @@ export class GenerateContentReader implements CompletionReader {
       return { error: { code: 'prompt_blocked', status: promptFeedback.blockReason } }
     }
     if (!Array.isArray(candidates) && !isObject(usageMetadata)) return 'malformed'
-    if (typeof chunk.responseId === 'string') this.#answerId = chunk.responseId
     const candidate = Array.isArray(candidates) ? candidates.find(isFirst) : undefined
     let signal: StreamSignal = 'other'
     if (isObject(candidate)) {
@@ -149,11 +142,9 @@ export class GenerateContentReader implements CompletionReader {
         const tokens = googleLogprobs(candidate.logprobsResult)
         if (tokens.length > 0) emit(['logprobs', tokens])
       }
-      const reason = candidate.finishReason
-      if (typeof reason === 'string' && reason !== UNFINISHED) {
-        if (!Object.hasOwn(FINISH_REASONS, reason)) return { error: { status: reason } }
-        emit(['finish', this.#finishReason(FINISH_REASONS[reason]!)])
-      }
+      const reason = readFinishReason(candidate.finishReason, this.#finishReasons)
+      if (reason === 'error') return brokenFinish(candidate.finishReason)
+      if (reason !== null) emit(['finish', reason])
     }
     emitUsage(usageMetadata, emit)
     return signal
@@ -187,14 +178,14 @@ export class GenerateContentReader implements CompletionReader {
     const json = JSON.stringify(args ?? {})
     return {
       index,
-      id: toolCallId(typeof id === 'string' && id !== '' ? id : `${this.#answerId} ${index} ${name} ${json}`),
+      id: this.#ids.next(typeof id === 'string' && id !== '' ? id : null),
       type: 'function',
       function: { name, arguments: json },
     }
   }
 
   /** The wire has no finish reason for tool calls. */
-  #finishReason(reason: FinishReason): FinishReason {
+  end(reason: FinishReason): FinishReason {
     return reason === 'stop' && this.#toolCalls > 0 ? 'tool_calls' : reason
   }
 }
@@ -204,14 +195,16 @@ const isFirst = (candidate: unknown): boolean => isObject(candidate) && (candida
 /** Thoughts are billed as output, and the output tokens exclude them. */
 function emitUsage(value: unknown, emit: Emit): void {
   if (!isObject(value) || typeof value.promptTokenCount !== 'number') return
-  const { promptTokensDetails: details, cachedContentTokenCount: cachedTokens } = value
+  const { promptTokensDetails: details, cacheTokensDetails: cached } = value
+  // Media keep their own price, cached or not.
+  const cachedMedia = count(tokensOf(cached, 'AUDIO')) + count(tokensOf(cached, 'IMAGE'))
   const usage = {
     promptTokens: value.promptTokenCount + count(value.toolUsePromptTokenCount),
     completionTokens: count(value.candidatesTokenCount) + count(value.thoughtsTokenCount),
     ...promptParts({
       audioTokens: tokensOf(details, 'AUDIO'),
       imageTokens: tokensOf(details, 'IMAGE'),
-      cachedTokens,
+      cachedTokens: count(value.cachedContentTokenCount) - cachedMedia,
     }),
   }
   emit(['usage', usage, count(value.thoughtsTokenCount)])

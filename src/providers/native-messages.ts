@@ -1,4 +1,4 @@
-import type { CompletionEvent } from '../core/calls/completion.ts'
+import type { CompletionEvent, FinishReason } from '../core/calls/completion.ts'
 import type { NativeContent } from '../core/calls/messages-request.ts'
 import { foldSystemTurns, withoutUnsignedThinking } from '../core/calls/native-content.ts'
 import type { NativeBlock, NativeBlockDelta, NativeEvent, NativeStop } from '../core/calls/native-message.ts'
@@ -39,7 +39,7 @@ function boundedThinking(thinking: unknown, completionLimit: number): unknown {
 }
 
 /** Reads the completions of other calls on this wire, by event or whole. */
-interface ContentReader extends Pick<CompletionReader, 'whole'> {
+interface ContentReader extends Pick<CompletionReader, 'whole' | 'end'> {
   read(event: Fields, emit: Emit): StreamSignal
 }
 
@@ -88,6 +88,10 @@ export class NativeReader implements CompletionReader {
       this.#stop(index, emit)
     }
     return reading
+  }
+
+  end(reason: FinishReason, emit: Emit): FinishReason {
+    return this.#inner.end?.(reason, emit) ?? reason
   }
 
   #beside(event: CompletionEvent, emit: Emit): void {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { SamplingParameters } from '../core/calls/chat-request.ts'
-import type { CompletionEvent } from '../core/calls/completion.ts'
+import type { CompletionEvent, FinishReason } from '../core/calls/completion.ts'
 import { type ChatAttempt, type CompletionReader, type Emit, type Fields, isObject } from './wire.ts'
 
 /** The names of functions that every wire takes. The messages wire has longer ones, and other characters. */
@@ -80,6 +80,10 @@ class RestoringReader implements CompletionReader {
 
   whole(body: string, emit: Emit) {
     return this.#reader.whole(body, (event) => emit(this.#restored(event)))
+  }
+
+  end(reason: FinishReason, emit: Emit) {
+    return this.#reader.end?.(reason, emit) ?? reason
   }
 
   #restored(event: CompletionEvent): CompletionEvent {

@@ -1,5 +1,5 @@
 import type { Usage } from '../core/calls/usage.ts'
-import { type Fields, isObject } from './wire.ts'
+import { count, type Fields, isObject } from './wire.ts'
 
 type PromptParts = Omit<Usage, 'promptTokens' | 'completionTokens'>
 
@@ -13,10 +13,21 @@ export const promptParts = (said: { [Part in keyof PromptParts]: unknown }): Pro
  */
 export function chatPromptParts(usage: Fields): PromptParts {
   const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
+  const cachedTokens = largest(
+    details.cached_tokens,
+    usage.prompt_cache_hit_tokens,
+    usage.cached_tokens,
+    usage.num_cached_tokens,
+  )
+  const written = largest(details.cache_write_tokens, details.cache_creation_input_tokens)
   return promptParts({
     audioTokens: details.audio_tokens,
     imageTokens: details.image_tokens,
-    cachedTokens: details.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
-    cacheWriteTokens: details.cache_write_tokens ?? details.cache_creation_input_tokens,
+    cachedTokens,
+    // Some count what they read among what they wrote.
+    cacheWriteTokens: Math.min(written, Math.max(0, count(usage.prompt_tokens) - cachedTokens)),
   })
 }
+
+/** The largest of the fields for one count; those that do not count it are absent or zero. */
+const largest = (...counts: unknown[]): number => Math.max(...counts.map(count))

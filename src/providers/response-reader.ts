@@ -1,5 +1,5 @@
 import type { AttemptOutcome } from '../core/calls/attempt-outcome.ts'
-import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
+import type { CompletionEvent, FinishReason, OnProgress, UnknownFinish } from '../core/calls/completion.ts'
 import type { NativeStop } from '../core/calls/native-message.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import {
@@ -10,7 +10,13 @@ import {
 } from '../core/failover/attempt-failure.ts'
 import { MAX_NESTING, scanJson } from '../core/json/json-text.ts'
 import { ApiError } from '../core/kernel/errors.ts'
-import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'
+import {
+  COMPLETION_MAX_BYTES,
+  type Exchange,
+  type ResponseReceiver,
+  type TransportFailure,
+  type TransportFailureKind,
+} from './http/exchange.ts'
 import { GatheredBytes } from './http/gathered-bytes.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
 import type { ResponseFile, ResponseFiles } from './response-files.ts'
@@ -29,13 +35,17 @@ interface ReaderOptions {
   reject: (error: unknown) => void
 }
 
-/** How long to wait for the usage of a finished completion, which usually comes right after the finish reason. */
-const USAGE_WAIT_MS = 250
+/** How long to wait for the usage of a finished completion. The client has its content already. */
+const USAGE_WAIT_MS = 2_000
+/** How long to wait for the end of the protocol after the usage, which a later event may correct. */
+const PROTOCOL_END_WAIT_MS = 250
 /** How long to wait for the end of a stream whose finish reason need not come last. */
 const END_WAIT_MS = 5_000
 /** How long to wait for the body of a refusal, whose status is already known. */
 const ERROR_BODY_WAIT_MS = 2_000
 const ERROR_BODY_MAX_BYTES = 64 * 1024
+/** An event of more characters is checked like a whole response before it is parsed. */
+const LONG_EVENT_CHARS = 256 * 1024
 /** Parsing a larger response would delay other calls for too long. */
 const WHOLE_REPLY_LIMITS = { depth: MAX_NESTING, values: 100_000 }
 /** A provider that closes after this long a silence between tokens has stalled; a retry would stall too. */
@@ -70,6 +80,8 @@ export class ResponseReader implements ResponseReceiver {
   /** The usage before the finish reason, and the usage with it or after it. */
   #partialUsage: Usage | null = null
   #finalUsage: Usage | null = null
+  /** Whether content came after the partial usage. */
+  #hasOutgrownUsage = false
   #nativeStop: NativeStop | undefined
   #reasoningTokens = 0
   #thinkingBytes = 0
@@ -78,10 +90,11 @@ export class ResponseReader implements ResponseReceiver {
   /** Undefined before the first event. */
   #responseModel: string | null | undefined
   #settled = false
-  #waitsForUsage = false
+  /** What is awaited after the end of the completion. */
+  #awaits: 'nothing' | 'usage' | 'protocol-end' = 'nothing'
   readonly #options: ReaderOptions
   readonly #end: CompletionEnd
-  readonly #decoder = new SseDecoder((data) => this.#event(data))
+  readonly #decoder = new SseDecoder((data) => this.#event(data), COMPLETION_MAX_BYTES)
   readonly #emit = (event: CompletionEvent) => this.#completionEvent(event)
 
   constructor(options: ReaderOptions) {
@@ -126,7 +139,7 @@ export class ResponseReader implements ResponseReceiver {
         break
       case 'events':
         this.#decoder.end()
-        this.#streamEnded()
+        if (!this.#settled) this.#streamEnded(false)
         break
       default:
         this.#mode satisfies never
@@ -138,10 +151,10 @@ export class ResponseReader implements ResponseReceiver {
     if (failure.kind === 'cancelled') this.#settle({ ...this.#facts, kind: 'cancelled' })
     // After its end a completion is complete, however the connection ends. The same applies when the wait for its end
     // expires.
-    else if (this.#end.isOver || (failure.kind === 'cut-short' && this.#end.reason !== null)) this.#finished()
-    else if (this.#mode === 'refusal' || failure.kind === 'cut-short') this.#refused()
+    else if (this.#end.isOver || (failure.kind === 'cut-short' && this.#end.isKnown)) this.#finished()
+    else if (this.#mode === 'refusal') this.#refused()
     else {
-      const kind = FAILURE_OF[failure.kind]
+      const kind = failure.kind === 'cut-short' ? this.#kindOfBreak() : FAILURE_OF[failure.kind]
       const isCut = kind === 'reset' && this.#firstTokenAt !== null
       const { internal, isLate } = failure
       this.#fail(attemptFailure(isCut ? this.#kindOfBreak() : kind, internal, isLate ? { isLate } : {}))
@@ -193,15 +206,23 @@ export class ResponseReader implements ResponseReceiver {
         exchange.endAfter(Number.POSITIVE_INFINITY)
         break
       case 'over':
-        if (!this.#waitsForUsage) exchange.cutShort(USAGE_WAIT_MS)
-        this.#waitsForUsage = true
+        this.#await(this.#usageIsWhole ? 'protocol-end' : 'usage')
     }
+  }
+
+  /** Starts the wait for what may follow a completion that is over. */
+  #await(next: 'usage' | 'protocol-end'): void {
+    if (this.#awaits === next) return
+    this.#awaits = next
+    this.#options.exchange.cutShort(next === 'usage' ? USAGE_WAIT_MS : PROTOCOL_END_WAIT_MS)
   }
 
   #event(data: string): void {
     if (this.#settled) return
     const { answer, wire } = this.#options
     if (this.#responseModel === undefined) this.#responseModel = modelNamed(data)
+    if (data.length > LONG_EVENT_CHARS && !isParsable(Buffer.from(data)))
+      return this.#giveUp('an event has too many values')
     const signal = this.#end.read(() => answer.event(data, this.#emit))
     switch (signal) {
       case 'content':
@@ -209,10 +230,12 @@ export class ResponseReader implements ResponseReceiver {
         this.#options.exchange.token()
         break
       case 'malformed':
-        this.#malformedEvents++
+        if (!data.includes('\n')) this.#malformedEvents++
+        // Events without the empty line between them.
+        else for (const line of data.split('\n')) if (line !== '') this.#event(line)
         break
       case 'done':
-        this.#streamEnded()
+        this.#streamEnded(true)
         break
       case 'other':
         break
@@ -220,13 +243,16 @@ export class ResponseReader implements ResponseReceiver {
         // An error after the end, while the usage is awaited, does not change the completion.
         if (this.#end.isOver) this.#finished()
         else this.#fail(wire.failureOfErrorObject(signal.error, this.#httpStatus ?? 200))
-        return
     }
-    if (this.#end.isOver && this.#usageIsWhole && !answer.endsWithStream) this.#finished()
   }
 
-  #streamEnded(): void {
-    if (this.#end.reason !== null) this.#finished()
+  /**
+   * An unknown finish reason, or none, is no end by itself.
+   * @param isDone the provider says that the completion is over (`[DONE]`); otherwise its body has ended
+   */
+  #streamEnded(isDone: boolean): void {
+    const { isKnown, reason } = this.#end
+    if (isDone || isKnown || (reason !== null && this.#usage !== null)) this.#finished()
     else this.#fail(attemptFailure(this.#kindOfBreak(), 'the stream ended without a finish reason'))
   }
 
@@ -246,20 +272,32 @@ export class ResponseReader implements ResponseReceiver {
         this.#noteUsage(event[1], event[2])
         break
       case 'thinking':
+        this.#hasOutgrownUsage = true
         this.#thinkingBytes += event[1]
         onProgress(event)
         break
       default:
+        this.#hasOutgrownUsage = true
         this.#firstTokenAt ??= now()
         onProgress(event)
     }
   }
 
-  /** Some providers send a running count in every event; only the usage with or after the finish reason is final. */
+  /**
+   * Each usage replaces the one before. Some providers send a running count in every event: final is only what is sent
+   * with or after the finish reason, or after all content.
+   */
   #noteUsage(usage: Usage, reasoningTokens: number): void {
+    if (usage.completionTokens === 0 && this.#partialUsage !== null) return
     this.#reasoningTokens = reasoningTokens
+    this.#partialUsage = usage
+    this.#hasOutgrownUsage = false
     if (this.#end.reason !== null) this.#finalUsage = usage
-    if (usage.completionTokens > 0 || this.#partialUsage === null) this.#partialUsage = usage
+  }
+
+  /** The usage of the whole completion, once it has ended. */
+  get #usage(): Usage | null {
+    return this.#finalUsage ?? (this.#hasOutgrownUsage ? null : this.#partialUsage)
   }
 
   /** Zero tokens with content are not a count. Some providers send zeros first and the real counts later. */
@@ -271,8 +309,8 @@ export class ResponseReader implements ResponseReceiver {
 
   #wholeReply(): void {
     const body = this.#pieces.take()
-    const { wholeValuesMax: values = WHOLE_REPLY_LIMITS.values } = this.#options.answer
-    if (scanJson(body, { ...WHOLE_REPLY_LIMITS, values }) !== 'ok')
+    const { wholeValuesMax: values } = this.#options.answer
+    if (!isParsable(body, values))
       return this.#fail(attemptFailure('unreadable', 'the body has too many values for a completion'))
     this.#read(body.toString('utf8'))
   }
@@ -298,7 +336,7 @@ export class ResponseReader implements ResponseReceiver {
     this.#responseModel = modelNamed(text)
     const reading = this.#options.answer.whole(text, this.#emit, files)
     if (reading === 'malformed') this.#fail(attemptFailure('unreadable', 'the body is not a completion'))
-    else if (reading === 'ok') this.#finished()
+    else if (reading === 'ok') this.#streamEnded(this.#end.reason === null)
     else this.#fail(this.#options.wire.failureOfErrorObject(reading.error, this.#httpStatus ?? 200))
   }
 
@@ -309,12 +347,15 @@ export class ResponseReader implements ResponseReceiver {
 
   #finished(): void {
     const nativeStop = this.#nativeStop
-    const reason = this.#end.reason ?? 'stop'
-    const usage = this.#finalUsage
+    const { reason: said } = this.#end
+    const meant = said === null || typeof said === 'object' ? 'stop' : said
+    const usage = this.#usage
+    const reason = this.#options.answer.end?.(meant, this.#emit) ?? meant
     const responseModel = this.#responseModel
     this.#settle({
       ...this.#facts,
       ...{ kind: 'finished', reason, usage },
+      ...(said !== null && typeof said === 'object' && { unknownFinish: said.unknown }),
       ...(nativeStop && { nativeStop }),
       ...(responseModel != null && { responseModel }),
     })
@@ -350,6 +391,10 @@ export class ResponseReader implements ResponseReceiver {
   }
 }
 
+/** Whether JSON can be parsed without delaying other calls for long. */
+const isParsable = (json: Buffer, values = WHOLE_REPLY_LIMITS.values): boolean =>
+  scanJson(json, { ...WHOLE_REPLY_LIMITS, values }) === 'ok'
+
 /** Whether the account's or the store's limit is exceeded. */
 const kindOfRefusal = ({ code }: ApiError): FailureKind =>
   code === 'concurrency_limit_exceeded' ? 'account-full' : 'not-stored'
@@ -369,11 +414,11 @@ const modelNamed = (json: string): string | null =>
  */
 class CompletionEnd {
   /** Null before the first finish reason. */
-  reason: FinishReason | null = null
+  reason: FinishReason | UnknownFinish | null = null
   /** Whether the finish reason ends the completion. */
   isOver = false
   /** The finish reason of the event that is being read. */
-  #reasonNow: FinishReason | null = null
+  #reasonNow: FinishReason | UnknownFinish | null = null
   /** Whether every chunk may have a finish reason: the wire allows it, or content came after one. */
   #repeats: boolean
   /** Whether content came without a finish reason, and none came after one. */
@@ -384,9 +429,14 @@ class CompletionEnd {
   }
 
   /** Notes a finish reason of the event that is being read, or of a whole completion. */
-  note(reason: FinishReason): void {
+  note(reason: FinishReason | UnknownFinish): void {
     this.#reasonNow = reason
-    this.reason = this.#repeats ? reason : (this.reason ?? reason)
+    if (this.#repeats || !this.isKnown) this.reason = reason
+  }
+
+  /** Whether it has a finish reason that a table has. An unknown one ends nothing by itself. */
+  get isKnown(): boolean {
+    return typeof this.reason === 'string'
   }
 
   /** Reads one event, which may note finish reasons, and decides whether the completion is over. */
@@ -400,7 +450,7 @@ class CompletionEnd {
       this.#hasOpenPieces = false
       this.reason = this.#reasonNow ?? this.reason
     } else if (signal === 'content' && this.#reasonNow === null) this.#hasOpenPieces = true
-    if (this.#reasonNow !== null) this.isOver = !hasPiece || this.#hasOpenPieces
+    if (this.#reasonNow !== null) this.isOver = this.isKnown && (!hasPiece || this.#hasOpenPieces)
     else if (hasPiece) this.isOver = false
     return signal
   }

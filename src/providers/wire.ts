@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { AttemptOutcome } from '../core/calls/attempt-outcome.ts'
 import type { ChatContent, ChatMessage, SamplingParameters } from '../core/calls/chat-request.ts'
-import type { CompletionEvent, OnProgress } from '../core/calls/completion.ts'
+import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
 import type { ImageChoice } from '../core/calls/kinds/call-kind.ts'
 import type { CallContent } from '../core/calls/kinds/call-kinds.ts'
 import type { Offer, Provider, ProviderQuirks, SamplingParameter } from '../core/catalog/catalog.ts'
@@ -89,6 +89,11 @@ export interface CompletionReader {
    * that were removed from it.
    */
   whole(body: string, emit: Emit, files?: readonly ResponseFile[]): WholeReading
+  /**
+   * Ends a completion that is not broken: emits what it still lacks, and returns its finish reason as clients expect it.
+   * Absent: nothing is lacking.
+   */
+  end?(reason: FinishReason, emit: Emit): FinishReason
 }
 
 export interface WireRequest extends Pick<TransportRequest, 'url' | 'headers' | 'responseBytesMax'> {

@@ -105,7 +105,7 @@ export const ANSWERS: Transformation[] = [
     name: 'event: names',
     size: 512 * 1024,
     input: (size) => `{${many(Math.floor(size / 11), (i) => `"k${i}":1`).join(',')}}`,
-    run: (data: never) => chat.readStreamEvent(data, () => undefined),
+    run: (data: never) => new chat.ChatReader().event(data, () => undefined),
   },
   {
     name: 'reply: parts of content',
@@ -114,7 +114,7 @@ export const ANSWERS: Transformation[] = [
       JSON.stringify({
         choices: [{ message: { content: many(size, () => ({ type: 'text', text: 'a' })) } }],
       }),
-    run: (body: never) => chat.readWholeCompletion(body, () => undefined),
+    run: (body: never) => new chat.ChatReader().whole(body, () => undefined),
   },
   {
     name: 'tool calls: deltas of one call',

@@ -34,6 +34,7 @@ interface Refused {
 interface BrokenOff {
   kind: 'broken-off'
   code: string
+  reason: RegExp
 }
 type Outcome = Whole | Refused | BrokenOff
 
@@ -63,9 +64,9 @@ const both = (fault: string, outcome: Outcome, helped: Outcome = WHOLE): FaultCa
   alone: { streamed: outcome, whole: outcome },
   helped,
 })
-const breaksOff = (fault: string, code: string, whole: Outcome): FaultCase => ({
+const breaksOff = (fault: string, code: string, whole: Outcome, reason = /was interrupted/): FaultCase => ({
   fault,
-  alone: { streamed: { kind: 'broken-off', code }, whole },
+  alone: { streamed: { kind: 'broken-off', code, reason }, whole },
   helped: WHOLE,
 })
 
@@ -101,7 +102,7 @@ const CASES: FaultCase[] = [
   breaksOff('cut-after-5', 'all_providers_failed', failed(2)),
   breaksOff('reset-after-5', 'all_providers_failed', failed(2)),
   breaksOff('end-after-5', 'all_providers_failed', failed(2)),
-  breaksOff('error-event-5', 'all_providers_failed', failed(2)),
+  breaksOff('error-event-5', 'all_providers_failed', failed(2), /failed \(an error of the provider\)/),
   breaksOff('stall-after-5', 'upstream_timeout', timedOut),
   both('flaky-1', WHOLE),
   both('slow-headers-300', WHOLE),
@@ -283,7 +284,7 @@ async function expectBrokenOff({ response, text }: Answer, outcome: BrokenOff): 
   expect(healthyText.startsWith(stream.content)).toBe(true)
   expect(stream.last.choices).toEqual([{ index: 0, delta: {}, finish_reason: 'error' }])
   expect(stream.last.error).toEqual({
-    message: expect.stringMatching(/was interrupted/),
+    message: expect.stringMatching(outcome.reason),
     type: 'upstream_error',
     param: null,
     code: outcome.code,
@@ -399,7 +400,11 @@ describe.concurrent('a stream', () => {
       stream: true,
       provider: { order: ['alpha', 'beta'] },
     })
-    await expectBrokenOff(answer, { kind: 'broken-off', code: 'all_providers_failed' })
+    await expectBrokenOff(answer, {
+      kind: 'broken-off',
+      code: 'all_providers_failed',
+      reason: /was interrupted/,
+    })
   })
 
   test('is continued through assistant prefill where the target is known to support it', async () => {

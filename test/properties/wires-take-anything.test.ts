@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ChatMessage, parseChatRequest } from '../../src/core/calls/chat-request.ts'
-import { type CompletionEvent, FINISH_REASONS } from '../../src/core/calls/completion.ts'
+import { type CompletionEvent, FINISH_REASONS, type UnknownFinish } from '../../src/core/calls/completion.ts'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { FAILURE_KINDS } from '../../src/core/failover/attempt-failure.ts'
 import * as anthropicErrors from '../../src/providers/anthropic-errors.ts'
@@ -39,7 +39,8 @@ describe.each(WIRES)('%s', (wire) => {
 
   const expectKnown = (event: CompletionEvent) => {
     expect(['text', 'refusal', 'tool-calls', 'finish', 'usage', 'thinking']).toContain(event[0])
-    if (event[0] === 'finish') expect(FINISH_REASONS).toContain(event[1])
+    if (event[0] === 'finish' && typeof event[1] === 'string') expect(FINISH_REASONS).toContain(event[1])
+    else if (event[0] === 'finish') expect((event[1] as UnknownFinish).unknown).toMatch(/^[\w.: ?-]{1,60}$/)
     if (event[0] === 'text') expect(typeof event[1]).toBe('string')
     if (event[0] === 'usage')
       expect(Object.values(event[1]).every((count) => typeof count === 'number')).toBe(true)

@@ -1,23 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import type { CompletionEvent } from '../../src/core/calls/completion.ts'
-import {
-  failureOfErrorObject,
-  failureOfStatus,
-  readStreamEvent,
-  readWholeCompletion,
-} from '../../src/providers/chat-completions.ts'
+import { ChatReader, failureOfErrorObject, failureOfStatus } from '../../src/providers/chat-completions.ts'
 
 function read(value: unknown) {
   const events: CompletionEvent[] = []
-  const signal = readStreamEvent(typeof value === 'string' ? value : JSON.stringify(value), (event) =>
-    events.push(event),
-  )
+  const data = typeof value === 'string' ? value : JSON.stringify(value)
+  const signal = new ChatReader().event(data, (event) => events.push(event))
   return { signal, events }
 }
 
 const choice = (parts: object) => ({ id: 'upstream-1', model: 'secret', choices: [{ index: 0, ...parts }] })
 
-describe('readStreamEvent', () => {
+describe('an event of a stream', () => {
   test('only known fields of a delta survive', () => {
     const { signal, events } = read({
       ...choice({ delta: { role: 'assistant', content: 'hi', provider: 'acme' }, logprobs: {} }),
@@ -53,7 +47,7 @@ describe('readStreamEvent', () => {
     })
   })
 
-  test('tool-call deltas keep index, id, name and arguments, and nothing else', () => {
+  test('tool-call deltas keep id, name and arguments, are numbered, and have nothing else', () => {
     const { events } = read(
       choice({
         delta: {
@@ -75,8 +69,8 @@ describe('readStreamEvent', () => {
       [
         'tool-calls',
         [
-          { index: 1, id: 'call_a', type: 'function', function: { name: 'f', arguments: '' } },
-          { index: 1, function: { arguments: '{"x"' } },
+          { index: 0, id: 'call_a', type: 'function', function: { name: 'f', arguments: '' } },
+          { index: 0, function: { arguments: '{"x"' } },
         ],
       ],
     ])
@@ -89,9 +83,9 @@ describe('readStreamEvent', () => {
     ['content_filter', 'content_filter'],
     ['max_tokens', 'length'],
     ['SAFETY', 'content_filter'],
-    ['something_new', 'stop'],
-    ['constructor', 'stop'],
-  ])('finish reason %s becomes %s', (given, expected) => {
+    ['something_new', { unknown: 'something_new' }],
+    ['constructor', { unknown: 'constructor' }],
+  ])('finish reason %s becomes %j', (given, expected) => {
     expect(read(choice({ delta: {}, finish_reason: given })).events).toEqual([['finish', expected]])
   })
 
@@ -131,6 +125,7 @@ describe('readStreamEvent', () => {
     [{ error: { message: 'boom' } }],
     [choice({ delta: {}, error: { message: 'boom' } })],
     [choice({ delta: {}, finish_reason: 'error' })],
+    [choice({ delta: {}, finish_reason: 'network_error' })],
   ])('an error in an event is an error: %j', (value) => {
     expect(read(value).signal).toHaveProperty('error')
   })
@@ -145,13 +140,13 @@ describe('readStreamEvent', () => {
   })
 })
 
-describe('readWholeCompletion', () => {
+describe('a whole completion', () => {
   const whole = (body: unknown) => {
     const events: CompletionEvent[] = []
-    return { reading: readWholeCompletion(JSON.stringify(body), (event) => events.push(event)), events }
+    return { reading: new ChatReader().whole(JSON.stringify(body), (event) => events.push(event)), events }
   }
 
-  test('a whole completion gives the same events as a stream', () => {
+  test('gives the same events as a stream', () => {
     const { reading, events } = whole({
       choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'length' }],
       usage: { prompt_tokens: 3, completion_tokens: 1 },
@@ -168,7 +163,7 @@ describe('readWholeCompletion', () => {
     expect(whole({ error: { message: 'boom' } }).reading).toHaveProperty('error')
     expect(whole({ object: 'error', message: 'boom' }).reading).toHaveProperty('error')
     expect(whole({ hello: 1 }).reading).toBe('malformed')
-    expect(readWholeCompletion('{"choices":', () => undefined)).toBe('malformed')
+    expect(new ChatReader().whole('{"choices":', () => undefined)).toBe('malformed')
   })
 })
 

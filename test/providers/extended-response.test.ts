@@ -89,7 +89,7 @@ describe('a stream of anthropic-messages', () => {
   ]
 
   test('shows thinking to extended calls, but not what is redacted', () => {
-    expect(read(new MessagesReader('', true), ...STREAM).events).toEqual([
+    expect(read(new MessagesReader({ extended: true }), ...STREAM).events).toEqual([
       ['reasoning', 'Hm.'],
       ['thinking', 4],
     ])
@@ -111,7 +111,7 @@ describe('a stream of generate-content', () => {
 
   test('shows thoughts and log probabilities to extended calls', () => {
     const stream = [part({ text: 'Hm.', thought: true }), part({ text: 'Hi' }, { logprobsResult: result })]
-    expect(read(new GenerateContentReader(true), ...stream)).toEqual({
+    expect(read(new GenerateContentReader({ extended: true }), ...stream)).toEqual({
       events: [
         ['reasoning', 'Hm.'],
         ['text', 'Hi'],

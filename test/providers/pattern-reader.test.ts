@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CompletionEvent } from '../../src/core/calls/completion.ts'
-import { openReader, readStreamEvent } from '../../src/providers/chat-completions.ts'
+import { ChatReader, openReader } from '../../src/providers/chat-completions.ts'
 
 describe('PatternReader', () => {
-  const read = (event: typeof readStreamEvent, data: string) => {
+  const read = (event: ChatReader['event'], data: string) => {
     const events: CompletionEvent[] = []
     const signal = event(data, (one) => events.push(one))
     return { signal, events }
@@ -42,7 +42,9 @@ describe('PatternReader', () => {
       fc.property(fc.array(event, { minLength: 1, maxLength: 12 }), (stream) => {
         const reader = openReader()
         for (const data of stream)
-          expect(read((...event) => reader.event(...event), data)).toEqual(read(readStreamEvent, data))
+          expect(read((...event) => reader.event(...event), data)).toEqual(
+            read((...event) => new ChatReader().event(...event), data),
+          )
       }),
       { numRuns: 2_000 },
     )

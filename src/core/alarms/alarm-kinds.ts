@@ -79,6 +79,12 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: ({ subject, fields }) =>
       `${breakerSubject(subject)} reported invalid usage: ${of(fields, 'reportedPrompt')} input and ${of(fields, 'reportedCompletion')} output tokens.`,
   },
+  'finish-reason-unknown': {
+    severity: 'warning',
+    ...event,
+    sentence: ({ fields }) =>
+      `Provider ${of(fields, 'providerId')} ended a completion with the unknown finish reason "${of(fields, 'reason')}".`,
+  },
   'limit-ignored': {
     severity: 'warning',
     ...event,

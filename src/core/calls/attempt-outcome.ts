@@ -24,6 +24,8 @@ export interface FinishedAttempt extends AttemptFacts {
   nativeStop?: NativeStop
   /** The model that the provider says it is, for operators only; absent if it says none. */
   responseModel?: string
+  /** The provider's finish reason, if no table has it. */
+  unknownFinish?: string
   /** It exceeded its completion limit, and was stopped. */
   ranOn?: true
 }

@@ -62,11 +62,19 @@ export type OnProgress = (progress: Progress) => void
 export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'function_call'] as const
 export type FinishReason = (typeof FINISH_REASONS)[number]
 
+/** A finish reason that no table has, as the provider writes it, for operators. */
+export interface UnknownFinish {
+  unknown: string
+}
+
 /** The contents of a provider's stream, in order. Emitted by a wire's `CompletionReader`. */
 export type CompletionEvent =
   | Progress
-  /** `native`: the same in the terms of a native completion. */
-  | readonly ['finish', reason: FinishReason, native?: NativeStop]
+  /**
+   * `native`: the same in the terms of a native completion. A reason that no table has is the provider's word: it ends
+   * the completion only together with the end of the protocol.
+   */
+  | readonly ['finish', reason: FinishReason | UnknownFinish, native?: NativeStop]
   /** `reasoningTokens`: the part of the completion tokens that is reasoning, if the provider reports it. */
   | readonly ['usage', usage: Usage, reasoningTokens: number]
 

@@ -7,6 +7,8 @@ import { REASONING_EFFORTS } from '../calls/request-parameters.ts'
 import {
   AUTH_HEADERS,
   DEFAULT_PRIORITY,
+  FINISH_MEANINGS,
+  type FinishMeaning,
   MODEL_KINDS,
   OMITTABLE_FIELDS,
   UNIT_KINDS,
@@ -160,6 +162,14 @@ const QUIRKS = closed(
     }),
     reasoning_history: Type.Boolean({
       description: 'Requires `reasoning_content` on assistant messages with tool calls.',
+    }),
+    finish_reasons: Type.Unsafe<Record<string, FinishMeaning>>({
+      type: 'object',
+      maxProperties: 32,
+      propertyNames: { pattern: '^\\S{1,60}$' },
+      additionalProperties: { enum: [...FINISH_MEANINGS] },
+      description:
+        'Its own finish reasons by their meaning; `error` is a completion that it gave up. Default: the known words of all providers.',
     }),
   },
   { description: 'Differences of the provider from its wire. Default: none.' },

@@ -195,6 +195,7 @@ const QUIRK_NAMES: { [Name in keyof DocumentQuirks]-?: keyof ProviderQuirks } = 
   developer_role: 'developerRole',
   short_tool_ids: 'shortToolIds',
   reasoning_history: 'reasoningHistory',
+  finish_reasons: 'finishReasons',
 }
 
 const toQuirks = (quirks: DocumentQuirks): ProviderQuirks =>

@@ -48,6 +48,17 @@ export const OMITTABLE_FIELDS = [
   'prompt_cache_key',
 ] as const
 
+/** What a finish reason of a provider means; `error`: the provider gave up, and the completion is broken. */
+export const FINISH_MEANINGS = [
+  'stop',
+  'length',
+  'tool_calls',
+  'content_filter',
+  'function_call',
+  'error',
+] as const
+export type FinishMeaning = (typeof FINISH_MEANINGS)[number]
+
 /**
  * Differences of a provider from its wire, as data. An absent field means the wire's default.
  * docs/providers.md names the providers that need each.
@@ -93,6 +104,8 @@ export interface ProviderQuirks {
   shortToolIds?: boolean
   /** Requires `reasoning_content` on assistant messages with tool calls. */
   reasoningHistory?: boolean
+  /** The meaning of its own finish reasons, as it writes them, before the table of all providers. */
+  finishReasons?: Readonly<Record<string, FinishMeaning>>
 }
 
 export const SAMPLING_PARAMETERS = ['temperature', 'top_p'] as const

@@ -1,6 +1,6 @@
 import { CALL_ERRORS } from '../calls/call-errors.ts'
 import type { FrameError } from '../calls/frames.ts'
-import { type FailureKind, wasAccepted } from './attempt-failure.ts'
+import { type AttemptFailure, type FailureKind, wasAccepted } from './attempt-failure.ts'
 import type { FailoverState, PastAttempt } from './failover-state.ts'
 
 const DEFAULT_RETRY_AFTER_SECONDS = 5
@@ -48,7 +48,12 @@ export function giveUpError(state: FailoverState, isBackLater: boolean): FrameEr
   if (attempts.every(({ failure }) => failure.kind === 'rate-limited')) return allUnavailable(state)
   return {
     code: 'all_providers_failed',
-    message: withByokFailures('All providers failed. Retry with backoff.', state),
+    message: withByokFailures(
+      last?.kind === 'server-error' && last.hint !== null
+        ? `All providers failed, the last one with ${last.hint}. Retry with backoff.`
+        : 'All providers failed. Retry with backoff.',
+      state,
+    ),
   }
 }
 
@@ -122,10 +127,27 @@ function badRequest(hint: string | null, state: FailoverState): FrameError {
 }
 
 function brokeOff(state: FailoverState): FrameError {
+  const broken = state.attempts.findLast(({ failure }) => failure.kind !== 'rescue-mismatch')?.failure
+  const reason = broken && reasonWithin(broken)
   return {
     code: ranOutOfTime(state) ? 'upstream_timeout' : 'all_providers_failed',
-    message:
-      'The completion was interrupted and could not be continued. The text before this error is incomplete. Retry the request.',
+    message: `The completion ${reason ? `failed (${reason})` : 'was interrupted'} and could not be continued. The text before this error is incomplete. Retry the request.`,
+  }
+}
+
+/** Why a provider itself ended a completion with an error; null if the connection was lost or silent. */
+function reasonWithin({ kind, hint }: AttemptFailure): string | null {
+  switch (kind) {
+    case 'server-error':
+      return hint ?? 'an error of the provider'
+    case 'rate-limited':
+      return 'the rate limit of the provider was reached'
+    case 'context-length':
+      return 'the context window of the model is full'
+    case 'bad-request':
+      return hint === null ? 'the model refuses the request' : `the model refuses \`${hint}\` of the request`
+    default:
+      return null
   }
 }
 

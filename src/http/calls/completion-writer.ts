@@ -103,13 +103,15 @@ export class StreamWriter implements CompletionWriter {
   flush(): void {
     if (this.buffered === '' || this.state !== 'committed') return
     const { response, maxBufferedBytes } = this.options
+    if (response.writableLength > maxBufferedBytes) {
+      // The client reads so slowly that the unread bytes exceed the bound. One write alone may be larger.
+      this.state = 'ended'
+      response.destroy()
+      return
+    }
     response.write(this.buffered)
     this.buffered = ''
     this.lastWriteMs = Date.now()
-    if (response.writableLength <= maxBufferedBytes) return
-    // The client reads so slowly that the unread bytes exceed the bound.
-    this.state = 'ended'
-    response.destroy()
   }
 
   tick(nowMs: number): void {

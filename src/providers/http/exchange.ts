@@ -44,7 +44,8 @@ interface DispatchController {
   resume(): void
 }
 
-const MAX_BODY_BYTES = 16 * 1024 * 1024
+/** The maximum length of a completion, in bytes. */
+export const COMPLETION_MAX_BYTES = 16 * 1024 * 1024
 const DRAIN_MS = 1_000
 const DRAIN_MAX_BYTES = 64 * 1024
 
@@ -70,7 +71,7 @@ export class Exchange {
   readonly #cancel = () => this.#fail('cancelled', 'cancelled')
 
   constructor(
-    { limits, signal, accountId, responseBytesMax = MAX_BODY_BYTES }: TransportRequest,
+    { limits, signal, accountId, responseBytesMax = COMPLETION_MAX_BYTES }: TransportRequest,
     receive: (exchange: Exchange) => ResponseReceiver,
     turns: ReadingTurns,
   ) {

@@ -5,7 +5,9 @@ import type { CompletionMessage } from '../../../core/calls/completion.ts'
 import { withoutHalfCalls } from '../../../core/calls/cut-completion.ts'
 import type { FrameBody, FrameError } from '../../../core/calls/frames.ts'
 import { type CallContent, kindOf, parametersOf } from '../../../core/calls/kinds/call-kinds.ts'
+import { providerOfOffer } from '../../../core/failover/circuit-breaker.ts'
 import { jsonRootOf, mayBeRepaired, wantsJson } from '../../../core/json/json-repair.ts'
+import { oncePer } from '../../../core/kernel/once-per.ts'
 import type { Logger } from '../../../platform/observability/logger.ts'
 import { threads } from '../../../platform/process/thread-pool.ts'
 import type { BreakerBoard } from '../../../routing/circuit-breaker/breaker-board.ts'
@@ -56,7 +58,7 @@ interface OutcomeDependencies {
  */
 export async function completed(
   { candidate, rescue }: AttemptPlan,
-  { reason, usage, nativeStop, ranOn, produced: reported }: FinishedAttempt,
+  { reason, usage, nativeStop, ranOn, unknownFinish, produced: reported }: FinishedAttempt,
   { call, relay, history, began }: ChainContext,
   deps: OutcomeDependencies,
 ): Promise<CallOutcome> {
@@ -71,6 +73,7 @@ export async function completed(
   const { used, faults } = await countedOrEstimated(answer, served, deps)
   if (usage !== null) checkUsage(usage, { used, faults }, served, deps)
   if (ranOn) await checkLimit(answer, served, deps)
+  if (unknownFinish !== undefined) alertUnknownFinish(unknownFinish, served, deps.logger)
   if (rescue === null && !used.usageClamped && !ranOn && candidate.providerKeyId === undefined) {
     deps.meter?.answer(candidate, history.records.at(-1)!, used.usage.completionTokens)
   }
@@ -89,6 +92,32 @@ export async function completed(
     ...(rescue === null && { reasoningTokens: reported.reasoningTokens }),
     ...timesOf(history),
   }
+}
+
+/** The words that a process has logged. */
+const loggedWords = oncePer((_logger: Logger) => new Set<string>())
+const LOGGED_WORDS_MAX = 1_000
+
+/** Alerts operators to a finish reason that no table has: once a word and provider, because each call may have it. */
+function alertUnknownFinish(reason: string, { envelope, served }: ServedCall, logger: Logger): void {
+  const logged = loggedWords(logger)
+  const providerId = providerOfOffer(served.offerId)
+  const subject = `${providerId} ${reason}`
+  if (logged.has(subject) || logged.size >= LOGGED_WORDS_MAX) return
+  logged.add(subject)
+  const { id: callId, requestId } = envelope
+  logger.error(
+    {
+      alarm: 'finish-reason-unknown',
+      subject,
+      callId,
+      requestId,
+      offerId: served.offerId,
+      providerId,
+      reason,
+    },
+    'unknown finish reason, completion taken as whole',
+  )
 }
 
 const saidIn = (message: CompletionMessage) => ({

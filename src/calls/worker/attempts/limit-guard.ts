@@ -12,7 +12,8 @@ const REASONING_TOKENS = 32_768
 /**
  * Stops an attempt whose provider ignores the completion limit, and passes on at most a margin beyond it. Text is
  * measured in bytes, log probabilities by their number; reasoning, and content of native completions besides text, have
- * a separate margin. This bounds the memory of one completion, streamed or whole.
+ * a separate margin. Arguments of tool calls are not cut within a piece: a tool that writes a file may get all of it in one,
+ * which is there already and useless in part.
  */
 export class LimitGuard {
   readonly #onward: OnProgress
@@ -43,12 +44,17 @@ export class LimitGuard {
     if (this.#isOver) return
     const answerBytesBefore = this.#answerBytesLeft
     this.#measure(progress)
-    if (Math.min(this.#answerBytesLeft, this.#reasoningBytesLeft, this.#logprobsLeft) >= 0) {
+    const isWithin =
+      this.#answerBytesLeft >= 0 ||
+      this.#answerBytesLeft === answerBytesBefore ||
+      (answerBytesBefore >= 0 && isArguments(progress))
+    if (isWithin && Math.min(this.#reasoningBytesLeft, this.#logprobsLeft) >= 0) {
       this.#onward(progress)
       return
     }
     this.#isOver = true
-    const rest = this.#answerBytesLeft < 0 ? shortened(progress, answerBytesBefore) : null
+    const rest =
+      this.#answerBytesLeft < 0 && answerBytesBefore >= 0 ? shortened(progress, answerBytesBefore) : null
     if (rest) this.#onward(rest)
     if (this.#openBlock !== null)
       this.#onward(['native', { type: 'content_block_stop', index: this.#openBlock }])
@@ -95,44 +101,27 @@ export class LimitGuard {
 const callBytes = ({ function: called }: ToolCallDelta): number =>
   1 + Buffer.byteLength(called?.name ?? '') + Buffer.byteLength(called?.arguments ?? '')
 
+/** Whether a piece is of the arguments of tool calls alone. */
+const isArguments = (progress: Progress): boolean =>
+  progress[0] === 'tool-calls' ||
+  (progress[0] === 'native' &&
+    progress[1].type === 'content_block_delta' &&
+    progress[1].delta.type === 'input_json_delta')
+
 /** The first bytes of a piece; null if nothing fits. A whole completion is one piece. */
 function shortened(progress: Progress, bytes: number): Progress | null {
   switch (progress[0]) {
     case 'text':
     case 'refusal':
       return [progress[0], firstBytes(progress[1], bytes)]
-    case 'tool-calls': {
-      const calls = firstCalls(progress[1], bytes)
-      return calls.length > 0 ? ['tool-calls', calls] : null
-    }
     case 'native': {
       const event = progress[1]
-      if (event.type !== 'content_block_delta') return null
-      const { delta } = event
-      if (delta.type === 'text_delta')
-        return ['native', { ...event, delta: { ...delta, text: firstBytes(delta.text, bytes) } }]
-      if (delta.type !== 'input_json_delta') return null
-      const json = firstBytes(delta.partial_json, bytes)
-      return ['native', { ...event, delta: { ...delta, partial_json: json } }]
+      if (event.type !== 'content_block_delta' || event.delta.type !== 'text_delta') return null
+      return ['native', { ...event, delta: { ...event.delta, text: firstBytes(event.delta.text, bytes) } }]
     }
     default:
       return null
   }
-}
-
-/** The calls that fit, the last one with truncated arguments. */
-function firstCalls(deltas: readonly ToolCallDelta[], bytes: number): ToolCallDelta[] {
-  const first: ToolCallDelta[] = []
-  let left = bytes
-  for (const delta of deltas) {
-    const { function: called } = delta
-    const besides = callBytes({ ...delta, function: { ...called, arguments: '' } })
-    if (besides > left) break
-    const json = firstBytes(called?.arguments ?? '', left - besides)
-    first.push({ ...delta, function: { ...called, arguments: json } })
-    left -= besides + Buffer.byteLength(json)
-  }
-  return first
 }
 
 const encoder = new TextEncoder()

@@ -59,22 +59,24 @@ describe('an answer past its limit', () => {
     expect(Buffer.byteLength(content!)).toBe(ANSWER_BYTES - ((ANSWER_BYTES - 1) % 3))
   })
 
-  test('of tool calls is cut within their arguments, also where they are empty', () => {
+  test('of tool calls has the piece that exceeds it whole, and none after it, also where they are empty', () => {
     const call = (index: number, json: string) => ({
       index,
       id: `call_${index}`,
       function: { name: 'f', arguments: json },
     })
     const whole = guarded()
-    whole.guard.push(['tool-calls', [call(0, '{}'), call(1, 'x'.repeat(100_000)), call(2, '{}')]])
+    whole.guard.push(['tool-calls', [call(0, '{}'), call(1, 'x'.repeat(100_000))]])
+    expect(whole.guard.isOver).toBe(false)
+    whole.guard.push(['tool-calls', [call(2, '{}')]])
+    expect(whole.guard.isOver).toBe(true)
     const calls = whole.message().tool_calls!
-    expect(calls.map(({ function: called }) => called.name)).toEqual(['f', 'f'])
-    expect(calls[1]!.function.arguments.length).toBeLessThan(ANSWER_BYTES)
+    expect(calls.map(({ function: called }) => called.arguments.length)).toEqual([2, 100_000])
 
     const empty = guarded()
     for (let delta = 0; delta < 10_000; delta++) empty.guard.push(['tool-calls', [{ index: 0 }]])
     expect(empty.guard.isOver).toBe(true)
-    expect(empty.passed.length).toBeLessThanOrEqual(ANSWER_BYTES)
+    expect(empty.passed.length).toBeLessThanOrEqual(ANSWER_BYTES + 1)
   })
 
   test.each<[string, () => Progress, number]>([
