@@ -1,4 +1,4 @@
-import { Pool } from 'undici'
+import { Client, Pool } from 'undici'
 import { type AttemptOutcome, unsentAttempt } from '../core/calls/attempt-outcome.ts'
 import { type Provider, WIRES, type Wire } from '../core/catalog/catalog.ts'
 import { attemptFailure } from '../core/failover/attempt-failure.ts'
@@ -11,6 +11,7 @@ import { googleGenerateContent } from './google-generate-content.ts'
 import { Exchange, type ResponseReceiver, type TransportRequest } from './http/exchange.ts'
 import { formStream } from './http/form-body.ts'
 import { ReadingTurns } from './http/reading-turns.ts'
+import { watchReuse } from './http/reused-connections.ts'
 import { wireFor } from './kinds/provider-kinds.ts'
 import { ResponseFiles } from './response-files.ts'
 import { ResponseReader } from './response-reader.ts'
@@ -129,20 +130,20 @@ export function createTransport({ connectTimeoutMs }: { connectTimeoutMs: number
   const pools = new Map<string, Pool>()
   const targets = new Map<string, { pool: Pool; path: string }>()
   const turns = new ReadingTurns()
+  const connectionOptions = {
+    // The gateway's own deadlines, one timer per attempt, are finer than those of the client and expire first.
+    connectTimeout: 2 * connectTimeoutMs + DIAL_SLACK_MS,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    allowH2: false as const,
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+  }
 
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
     if (!pool) {
       if (pools.size >= MAX_POOLS) retireOldest()
-      pool = new Pool(origin, {
-        connections: null,
-        // The gateway's own deadlines, one timer per attempt, are finer than those of the client and expire first.
-        connectTimeout: 2 * connectTimeoutMs + DIAL_SLACK_MS,
-        headersTimeout: 0,
-        bodyTimeout: 0,
-        allowH2: false,
-        keepAliveTimeout: IDLE_CONNECTION_MS,
-      })
+      pool = new Pool(origin, { connections: null, ...connectionOptions })
       pools.set(origin, pool)
     }
     return pool
@@ -169,9 +170,22 @@ export function createTransport({ connectTimeoutMs }: { connectTimeoutMs: number
     post(request: TransportRequest, receive: (exchange: Exchange) => ResponseReceiver): void {
       const { pool, path } = targetOf(request.url)
       const exchange = new Exchange(request, receive, turns)
-      if (exchange.isOpen) {
-        pool.dispatch({ path, method: 'POST', headers: request.headers, body: request.body }, exchange)
+      if (!exchange.isOpen) return
+      const sent = { path, method: 'POST' as const, headers: request.headers, body: request.body }
+      if (typeof request.body !== 'string') {
+        pool.dispatch(sent, exchange)
+        return
       }
+      const isReused = watchReuse(() => pool.dispatch(sent, exchange))
+      exchange.link({
+        isReused,
+        resend() {
+          const client = new Client(new URL(request.url).origin, connectionOptions)
+          client.dispatch(sent, exchange)
+          // Closes after the response.
+          client.close().catch(() => client.destroy())
+        },
+      })
     },
     async close(): Promise<void> {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()))

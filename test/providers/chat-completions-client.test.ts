@@ -322,6 +322,31 @@ describe('answers', () => {
     expect(end.result).toEqual(FINISHED)
   })
 
+  test('a kept connection that its provider closes before any byte is replaced, and is no failure', async () => {
+    const first = { choices: [{ index: 0, message: { content: 'first' }, finish_reason: 'stop' }] }
+    provider.play(
+      (response) =>
+        void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(first)),
+      (response) => void response.socket?.destroy(),
+      streams(wholeStream('second')),
+    )
+    expect((await attempt()).text).toBe('first')
+    // The connection is idle on a later turn.
+    await new Promise(setImmediate)
+    const connections = provider.connections()
+    const { end, text } = await attempt()
+    expect(end.result).toEqual(FINISHED)
+    expect(text).toBe('second')
+    expect(provider.requests).toHaveLength(3)
+    expect(provider.connections()).toBe(connections + 1)
+  })
+
+  test('a new connection that its provider closes before any byte is a failure', async () => {
+    provider.play((response) => void response.socket?.destroy())
+    expect((await attempt()).end.result).toMatchObject(failed('reset'))
+    expect(provider.requests).toHaveLength(1)
+  })
+
   test('connections are used again', async () => {
     provider.play(streams(wholeStream('ok')))
     for (let call = 0; call < 20; call++) await attempt()

@@ -36,6 +36,14 @@ export interface TransportRequest {
   accountId: string
 }
 
+/** How an exchange is sent, once more if its first connection turns out to be stale. */
+interface ExchangeLink {
+  /** Whether the request was sent on a connection that had carried another one. */
+  isReused(): boolean
+  /** Sends the request on a new connection. */
+  resend(): void
+}
+
 /** The HTTP client's control of a request. */
 interface DispatchController {
   abort(reason: Error): void
@@ -65,6 +73,9 @@ export class Exchange {
   readonly #turns: ReadingTurns
   readonly #bytesMax: number
   #isHeld = false
+  #hasResponse = false
+  /** Null where the request cannot be sent again. */
+  #link: ExchangeLink | null = null
   readonly #resume = () => {
     if (!this.#isHeld) this.#controller?.resume()
   }
@@ -83,6 +94,11 @@ export class Exchange {
     this.#receiver = receive(this)
     if (signal.aborted) queueMicrotask(this.#cancel)
     else signal.addEventListener('abort', this.#cancel, { once: true })
+  }
+
+  /** Lets a request be sent again whose kept connection its provider had closed. */
+  link(link: ExchangeLink): void {
+    this.#link = link
   }
 
   get isOpen(): boolean {
@@ -151,6 +167,7 @@ export class Exchange {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
+    this.#hasResponse = true
     if (status < 200 || this.#state !== 'open') return
     const encoding = headers['content-encoding']
     const decoder = createContentDecoder(Array.isArray(encoding) ? encoding.join(',') : encoding, {
@@ -183,6 +200,10 @@ export class Exchange {
   }
 
   onResponseError(_controller: DispatchController, error: Error): void {
+    const link = this.#link
+    this.#link = null
+    // The provider closed an idle connection as the request was sent: it never saw it, and has not failed.
+    if (link && this.isOpen && !this.#hasResponse && link.isReused()) return link.resend()
     this.#fail(transportErrorKind(error, this.#controller !== undefined), describeTransportError(error))
   }
 
