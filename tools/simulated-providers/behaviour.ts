@@ -47,6 +47,14 @@ export interface Behaviour {
   /** Refuses anything but user and assistant taking turns after one system message. */
   needsTurns: boolean
   finishReason: string | null
+  /** How the pieces of tool calls are written on the chat-completions wire. */
+  callPieces: 'usual' | 'no-index' | 'one-index' | 'empty-ids' | 'objects'
+  /** Sends no finish reason. */
+  missingFinish: boolean
+  /** No empty line between the finish reason and the usage. */
+  gluesEvents: boolean
+  /** Between the finish reason and the usage. */
+  usageDelayMs: number
 
   /** Before the headers. */
   latencyMs: number
@@ -94,6 +102,10 @@ const PLAIN: Behaviour = {
   refusesPrefill: false,
   needsTurns: false,
   finishReason: null,
+  callPieces: 'usual',
+  missingFinish: false,
+  gluesEvents: false,
+  usageDelayMs: 0,
   latencyMs: 0,
   heldAfter: undefined,
   firstTokenMs: 0,
@@ -136,6 +148,13 @@ const TRAITS: readonly Row[] = [
   [/^no-prefill$/, () => ({ refusesPrefill: true })],
   [/^turns$/, () => ({ needsTurns: true })],
   [/^finish-([a-z_]+)$/, (reason) => ({ finishReason: reason })],
+  [
+    /^calls-(no-index|one-index|empty-ids|objects)$/,
+    (how) => ({ callPieces: how as Behaviour['callPieces'] }),
+  ],
+  [/^missing-finish$/, () => ({ missingFinish: true })],
+  [/^glued$/, () => ({ gluesEvents: true })],
+  [/^late-usage-(\d{1,5})$/, (ms) => ({ usageDelayMs: Number(ms) })],
   [/^latency-(\d{1,6})$/, (ms) => ({ latencyMs: Number(ms) })],
   [/^held(?:-(\d{1,5}))?$/, (tokens) => ({ heldAfter: Number(tokens ?? 0) })],
   [/^first-token-(\d{1,6})$/, (ms) => ({ firstTokenMs: Number(ms) })],

@@ -159,7 +159,9 @@ function planStream(input: PlanInput): Step[] {
   }
   if (fault && 'tokens' in fault) return [...steps, ...breakStream(fault.kind, events.error)]
 
-  write(events.finish)
+  if (!behaviour.missingFinish)
+    write(behaviour.gluesEvents ? events.finish.replace(/(\r?\n)\r?\n$/, '$1') : events.finish)
+  if (behaviour.usageDelayMs > 0) steps.push({ kind: 'wait', durationMs: behaviour.usageDelayMs })
   if (behaviour.usage !== 'missing') write(events.usage)
   if (!behaviour.missingDone) write(events.done)
   steps.push({ kind: 'end' })

@@ -329,3 +329,32 @@ test('requests are recorded with headers and body, and counters count', async ()
   expect(request!.headers.authorization).toBe('Bearer k')
   expect(providers.counters()).toMatchObject({ received: 1, aborted: 0 })
 })
+
+describe('streams as some real providers write them', () => {
+  const TOOLS = ['f', 'g'].map((name) => ({
+    type: 'function',
+    function: { name, parameters: { type: 'object', properties: { x: { type: 'integer' } } } },
+  }))
+  const said = async (segment: string) => {
+    const content = 'f({"x":1})\ng({"x":2})'
+    const body = { messages: [{ role: 'user', content }], tools: TOOLS }
+    return (await call({ model: `sim-parallel.${segment}`, body })).text
+  }
+  const pieces = async (segment: string) =>
+    [...(await said(segment)).matchAll(/"tool_calls":\[(\{.*?\})\]\}/g)].map(([, json]) => JSON.parse(json!))
+
+  test('calls without an index, with one, with empty ids, and with objects as arguments', async () => {
+    expect((await pieces('calls-no-index')).some((piece) => 'index' in piece)).toBe(false)
+    expect(new Set((await pieces('calls-one-index')).map(({ index }) => index))).toEqual(new Set([0]))
+    expect((await pieces('calls-empty-ids')).filter(({ id }) => id === '').length).toBeGreaterThan(0)
+    expect((await pieces('calls-objects')).map((piece) => piece.function.arguments)).toEqual([
+      { x: 1 },
+      { x: 2 },
+    ])
+  })
+
+  test('no finish reason, and no empty line before the usage', async () => {
+    expect(await said('missing-finish')).not.toMatch(/"finish_reason":"/)
+    expect(await said('glued')).toMatch(/"finish_reason":"tool_calls".*\ndata: .*"usage"/)
+  })
+})

@@ -154,14 +154,9 @@ function events(input: PlanInput): StreamEvents {
     event(
       `${lead}{"index":0,"delta":${delta},"logprobs":${logprobs},"finish_reason":${JSON.stringify(finishReason)}${more}}]}`,
     )
-  const toolChunks = completion.toolCalls.flatMap((call, index) => [
-    chunk(
-      `{"tool_calls":[{"index":${index},"id":"${call.id}","type":"function","function":{"name":${JSON.stringify(call.name)},"arguments":""}}]}`,
-    ),
-    ...call.arguments.map((piece) =>
-      chunk(`{"tool_calls":[{"index":${index},"function":{"arguments":${JSON.stringify(piece)}}}]}`),
-    ),
-  ])
+  const toolChunks = completion.toolCalls.flatMap((call, index) =>
+    callPieces(call, index, behaviour).map((piece) => chunk(JSON.stringify({ tool_calls: [piece] }))),
+  )
   return {
     comment: `: processing${newline}${newline}`,
     role: chunk('{"role":"assistant","content":""}'),
@@ -179,6 +174,26 @@ function events(input: PlanInput): StreamEvents {
     malformed: event(`${lead}{"index":0,"delta":{"content":"brok`),
     error: event(error({ status: 500 }, provider, model)),
   }
+}
+
+/** The pieces of a tool call, in the spelling of some real provider. */
+function callPieces(
+  { id, name, arguments: pieces }: PlanInput['completion']['toolCalls'][number],
+  position: number,
+  { callPieces: how }: PlanInput['behaviour'],
+): object[] {
+  const place = how === 'no-index' ? {} : { index: how === 'one-index' ? 0 : position }
+  const first = { ...place, id, type: 'function' }
+  if (how === 'objects') return [{ ...first, function: { name, arguments: JSON.parse(pieces.join('')) } }]
+  const empty = how === 'empty-ids'
+  return [
+    { ...first, function: { name, arguments: '' } },
+    ...pieces.map((json) => ({
+      ...place,
+      ...(empty && { id: '' }),
+      function: { ...(empty && { name: '' }), arguments: json },
+    })),
+  ]
 }
 
 function whole(input: PlanInput): string {
