@@ -14,6 +14,7 @@ import { breakerState } from '../core/failover/circuit-breaker.ts'
 import { formatRate } from '../core/kernel/money.ts'
 import { isoTime, isoTimeOrNull } from '../core/kernel/time.ts'
 import { type Endings, sumEndings } from '../core/routing/measures.ts'
+import { addedTokens } from '../core/text-tokens/added-tokens.ts'
 import type { OfferHealth } from '../routing/circuit-breaker/offer-health.ts'
 import type { OfferMeasures } from '../routing/offer-measures.ts'
 
@@ -47,6 +48,12 @@ function offerView(
     withheld,
     priority: offer.priority,
     health: healthView(offer.id, health),
+    added_tokens: {
+      stated: addedTokens(model),
+      learned: health
+        .allLearned(offer.id)
+        .map(({ kinds, tokens, untilMs }) => ({ content: kinds, tokens, until: isoTime(untilMs) })),
+    },
     last_minute: callCounts(stats.lastMinute),
     last_ten_minutes: callCounts(stats.lastTenMinutes),
     first_token_ms: stats.firstTokenMs,

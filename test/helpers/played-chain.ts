@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createAttemptChain } from '../../src/calls/worker/attempts/attempt-chain.ts'
+import { costOf } from '../../src/core/billing/pricing.ts'
 import { type AttemptOutcome, NOTHING_PRODUCED } from '../../src/core/calls/attempt-outcome.ts'
 import type { CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
 import type { CallOutcome } from '../../src/core/calls/call-outcome.ts'
@@ -8,6 +9,7 @@ import type { Delta, FinishReason, OnProgress } from '../../src/core/calls/compl
 import type { CallContent } from '../../src/core/calls/kinds/call-kinds.ts'
 import type { Usage } from '../../src/core/calls/usage.ts'
 import type { CatalogSnapshot, Offer } from '../../src/core/catalog/catalog.ts'
+import { readRates } from '../../src/core/catalog/token-rates.ts'
 import {
   type AttemptFailure,
   attemptFailure,
@@ -15,6 +17,7 @@ import {
 } from '../../src/core/failover/attempt-failure.ts'
 import type { RouteHealth } from '../../src/core/failover/failover-state.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
+import { greaterOf } from '../../src/core/kernel/money.ts'
 import { createLogger } from '../../src/platform/observability/logger.ts'
 import type { AttemptRequest, ProviderClient } from '../../src/providers/wire.ts'
 import type { AttemptResult } from './attempt-result.ts'
@@ -94,6 +97,7 @@ export async function playCall(call: PlayedCall): Promise<Played> {
       claimProbe: async () => null,
       probeAnswers: () => undefined,
       report: () => undefined,
+      learn: () => undefined,
       exclude: () => undefined,
     },
     budget: { countCall: () => undefined, ask: async () => true, close: async () => undefined },
@@ -167,15 +171,8 @@ async function play(
 
 function envelopeOf({ routes, stream = true }: PlayedCall, offers: readonly Offer[]): CallEnvelope {
   const now = Date.now()
-  return {
-    id: newCallId(),
-    accountId: 'acct_1',
-    keyId: 'key_1',
-    requestId: 'request-1',
-    requestedModel: 'm',
-    stream,
-    replyChannel: 'none',
-    candidates: routes.map(({ candidate }, index) => ({
+  const candidates = routes.map(
+    ({ candidate }, index): Candidate => ({
       offerId: offers[index]!.id,
       modelId: 'm',
       requestedModel: candidate?.modelId ?? 'm',
@@ -186,8 +183,21 @@ function envelopeOf({ routes, stream = true }: PlayedCall, offers: readonly Offe
       completionLimit: 64,
       reasoning: false,
       ...candidate,
-    })),
-    holdPico: '1000000000000',
+    }),
+  )
+  // As the plan holds: the most that the dearest candidate may cost.
+  const mostCost = ({ rate, promptTokensBound, completionLimit }: Candidate) =>
+    costOf({ promptTokens: promptTokensBound, completionTokens: completionLimit }, readRates(rate))
+  return {
+    id: newCallId(),
+    accountId: 'acct_1',
+    keyId: 'key_1',
+    requestId: 'request-1',
+    requestedModel: 'm',
+    stream,
+    replyChannel: 'none',
+    candidates,
+    holdPico: String(candidates.map(mostCost).reduce<bigint>(greaterOf, 0n)),
     idempotencyRecord: null,
     admittedAt: now,
     queueDeadlineAt: now + 15_000,

@@ -13,6 +13,7 @@ const stack = testStack(() => ({
       { at: 'alpha', model: 'words-30.tag-shown', cost: '0.25' },
       { at: 'beta', model: 'status-503.tag-shown' },
     ],
+    'test/preamble': [{ at: 'alpha', model: 'words-10.preamble-700' }],
     'test/dear': [{ at: 'alpha', model: 'words-10.tag-dear', cost: '2.00' }],
     'test/key-refused': [{ at: 'gamma', model: 'status-401.tag-key' }],
     'test/key-refused-too': [{ at: 'gamma', model: 'status-402.tag-key' }],
@@ -67,6 +68,15 @@ describe('GET /admin/api/providers/:id/hours', () => {
 })
 
 describe('GET /admin/api/offers', () => {
+  test('shows what an offer was seen to add to prompts, until an operator enables it', async () => {
+    const learned = async () => (await offerAt('alpha', 'test/preamble')).added_tokens.learned
+    expect(await learned()).toEqual([])
+    await completionOf(await call({ model: 'test/preamble' }))
+    await soon(async () => expect(await learned()).toMatchObject([{ content: 'text', tokens: 704 }]))
+    expect((await enable('offers', 'alpha/words-10.preamble-700')).status).toBe(200)
+    await soon(async () => expect(await learned()).toEqual([]))
+  })
+
   test('shows what calls measured, what offers cost and what is left', async () => {
     for (let run = 0; run < 3; run++)
       await completionOf(
@@ -97,6 +107,7 @@ describe('GET /admin/api/offers', () => {
         until: null,
         rate_limited_until: null,
       },
+      added_tokens: { stated: 0, learned: [] },
       cost: { prompt: '0.25', completion: '0.25' },
       rate: { prompt: '1.00', completion: '2.00' },
       margin: { prompt: '0.75', completion: '1.75' },

@@ -170,6 +170,7 @@ const stack = testStack({
     'test/plain': [{ at: 'alpha', model: 'words-12' }],
     'test/multibyte': [{ at: 'alpha', model: 'words-30.multibyte.split-bytes' }],
     'test/empty': [{ at: 'alpha', model: 'empty' }],
+    'test/preamble': [{ at: 'alpha', model: 'words-12.preamble-700' }],
     'test/refusing': [{ at: 'alpha', model: 'refuse' }],
     'test/filtered': [{ at: 'alpha', model: 'words-12.finish-content_filter' }],
     'test/long': [{ at: 'alpha', model: 'words-300' }],
@@ -456,6 +457,26 @@ describe('usage that cannot be', () => {
     expect(await recordOf(stack, negative)).toMatchObject(counted)
     expect(usage).toBeUndefined()
   })
+})
+
+test('a preamble that the provider counts is charged at each call, and closes no offer', async () => {
+  const model = 'test/preamble'
+  const holds: bigint[] = []
+  for (const _ of ['before anything is learned', 'after it', 'once more']) {
+    const answer = await call({ model, max_tokens: 5_000 })
+    const { usage } = await completionOf(answer)
+    expect(usage!.prompt_tokens).toBeGreaterThan(700)
+    await stack.settled(accountId)
+    const { promptTokens, holdPico, usageSource, usageClamped } = await recordOf(stack, answer)
+    expect({ promptTokens, usageSource, usageClamped }).toEqual({
+      promptTokens: usage!.prompt_tokens,
+      usageSource: 'upstream',
+      usageClamped: false,
+    })
+    holds.push(holdPico)
+  }
+  expect(holds[1]! - holds[0]!).toBe(holds[2]! - holds[0]!)
+  expect(holds[1]!).toBeGreaterThan(holds[0]!)
 })
 
 test('leaves the account with its opening balance less exactly what was charged', async () => {

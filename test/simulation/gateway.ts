@@ -570,6 +570,7 @@ export class Gateway {
         claimProbe: async () => null,
         probeAnswers: () => undefined,
         report: () => undefined,
+        learn: () => undefined,
         exclude: () => undefined,
       },
       budget: { countCall: () => undefined, ask: async () => true, close: async () => undefined },

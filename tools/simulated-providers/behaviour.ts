@@ -73,6 +73,8 @@ export interface Behaviour {
   comments: boolean
   missingDone: boolean
   usage: 'true' | 'missing' | 'absurd' | 'negative'
+  /** Tokens that it puts before each prompt, and counts. */
+  preambleTokens: number
   ignoresStream: boolean
   needsKey: boolean
   /** Prompt and completion limit together may not exceed this; undefined: unlimited. */
@@ -117,6 +119,7 @@ const PLAIN: Behaviour = {
   comments: false,
   missingDone: false,
   usage: 'true',
+  preambleTokens: 0,
   ignoresStream: false,
   needsKey: false,
   contextTokens: undefined,
@@ -166,6 +169,7 @@ const TRAITS: readonly Row[] = [
   [/^comments$/, () => ({ comments: true })],
   [/^missing-done$/, () => ({ missingDone: true })],
   [/^(missing|absurd|negative)-usage$/, (kind) => ({ usage: kind as Behaviour['usage'] })],
+  [/^preamble-(\d{1,6})$/, (tokens) => ({ preambleTokens: Number(tokens) })],
   [/^ignore-stream$/, () => ({ ignoresStream: true })],
   [/^auth$/, () => ({ needsKey: true })],
   [/^context-(\d{1,8})$/, (tokens) => ({ contextTokens: Number(tokens) })],

@@ -68,7 +68,7 @@ export function reportedTokens({ completion, behaviour }: PlanInput): [prompt: n
   if (behaviour.usage === 'absurd') return [ABSURD_TOKENS, ABSURD_TOKENS]
   return behaviour.usage === 'negative'
     ? [-promptTokens, -completionTokens - 1]
-    : [promptTokens, completionTokens]
+    : [promptTokens + behaviour.preambleTokens, completionTokens]
 }
 
 /** Of every token the same probability, and of the likeliest beside it ever smaller ones; as chat-completions has them. */

@@ -95,7 +95,7 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     severity: 'warning',
     ...event,
     sentence: ({ subject, fields }) =>
-      `${breakerSubject(subject)} counted ${of(fields, 'reportedPrompt')} input tokens, above our bound of ${of(fields, 'bound')}, for prompts of ${of(fields, 'kinds')}.`,
+      `${breakerSubject(subject)} counted ${of(fields, 'reportedPrompt')} input tokens for a prompt of ${of(fields, 'kinds')}, above our bound of ${of(fields, 'bound')}. ${fields.excludedFor == null ? `Its calls hold ${of(fields, 'learned')} more from now on.` : `It gets no such prompts of ${of(fields, 'excludedFor')} for six hours.`}`,
   },
   'model-list-implausible': {
     severity: 'warning',

@@ -53,6 +53,13 @@ export const OfferView = Type.Object({
   /** Lower values are tried first. */
   priority: Type.Number(),
   health: OfferHealthView,
+  /** Tokens that its provider puts before each prompt, which calls hold. */
+  added_tokens: Type.Object({
+    /** Known of its model. */
+    stated: Type.Number(),
+    /** Seen in calls, by kinds of content such as `text` or `image+text`; forgotten at `until`. */
+    learned: Type.Array(Type.Object({ content: Type.String(), tokens: Type.Number(), until: IsoTime })),
+  }),
   last_minute: CallCounts,
   last_ten_minutes: CallCounts,
   /** Recent calls weigh more: the weight halves every five minutes. Null while unknown. */

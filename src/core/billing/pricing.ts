@@ -26,6 +26,17 @@ export function costOf(usage: Usage, rate: TokenRates): PicoUsd {
 }
 
 /**
+ * The prompt tokens that an amount covers: those of the bound, and as many more as it pays at the dearest rate. For a prompt
+ * that took more than its bound, where the completion left a part of the hold unused.
+ */
+export function promptTokensCovered(bound: PromptBound, rate: TokenRates, amount: bigint): number {
+  const dearest = dearestPromptRate(rate)
+  if (dearest === 0n) return Number.MAX_SAFE_INTEGER
+  const left = amount - mostPromptCost(bound, rate)
+  return left > 0n ? bound.promptTokens + Number(left / dearest) : bound.promptTokens
+}
+
+/**
  * The most that a prompt can cost: all of it at the dearest of the prompt and cache rates, its units, and what audio and
  * images may cost beyond that. The bounds of audio and images may together be more than that of the prompt.
  */

@@ -25,6 +25,7 @@ export interface Candidate {
   /** The rate that we charge: the listed rate, or the routing fee for a BYOK key. */
   rate: RateTexts
   rateVersion: string
+  /** Context window, once for each of the texts that are read separately. */
   contextLength: number
   /** Upper bound of the prompt's tokens at this target, as held. */
   promptTokensBound: number

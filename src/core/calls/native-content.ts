@@ -232,12 +232,8 @@ function toMedia(source: unknown, named: 'image' | 'file', path: string): Conten
   )
 }
 
-/**
- * What providers add to a prompt for thinking, for a schema and for citations. None are published, so the values are
- * generous.
- */
+/** What providers add to a prompt for thinking and for citations. Neither is published, so the values are generous. */
 const TOKENS_OF_THINKING = 200
-const TOKENS_OF_SCHEMA = 600
 const TOKENS_OF_CITATIONS = 1_500
 
 /**
@@ -259,8 +255,7 @@ function* unreadTexts({ messages, tools }: NativeRequest): Iterable<string> {
 
 /** A bound of the tokens that a native request adds to those of its messages. */
 export function extrasBound(request: NativeRequest): number {
-  const { thinking, output_config, output_format, messages } = request
-  const hasSchema = output_format !== undefined || (isObject(output_config) && output_config.format != null)
+  const { thinking, messages } = request
   const cites = (messages as Fields[]).some(
     ({ content }) =>
       Array.isArray(content) &&
@@ -269,12 +264,7 @@ export function extrasBound(request: NativeRequest): number {
   const boundOf = createTextBound()
   let unread = 0
   for (const unreadText of unreadTexts(request)) unread += boundOf(unreadText)
-  return (
-    unread +
-    (thinking === undefined ? 0 : TOKENS_OF_THINKING) +
-    (hasSchema ? TOKENS_OF_SCHEMA : 0) +
-    (cites ? TOKENS_OF_CITATIONS : 0)
-  )
+  return unread + (thinking === undefined ? 0 : TOKENS_OF_THINKING) + (cites ? TOKENS_OF_CITATIONS : 0)
 }
 
 /**

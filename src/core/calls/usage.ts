@@ -34,9 +34,9 @@ export interface RateTexts {
 
 /**
  * The fault of a prompt's reported tokens. `absurd`: they are impossible, and the provider is at fault. `beyond-bound`:
- * they are possible, and the bound of our hold was too low.
+ * they are possible, and our bound was too low. `beyond-hold`: the same, and the whole hold does not cover them either.
  */
-export type PromptFault = 'absurd' | 'beyond-bound' | null
+export type PromptFault = 'absurd' | 'beyond-bound' | 'beyond-hold' | null
 
 /** What a provider reported that is impossible. */
 export interface UsageFaults {

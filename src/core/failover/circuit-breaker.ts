@@ -10,8 +10,9 @@ import type { AttemptFailure } from './attempt-failure.ts'
  * The breaker of an offer that refuses us opens at once. Failures of one account's calls open a breaker for that
  * account's calls alone, since its prompts may be the cause; no more than a share of them counts against the offer for
  * all accounts. The breaker of a provider, which covers all its offers, opens when it refuses our key at three offers and
- * accepted it at none recently. An offer whose prompts of some kind of content took more tokens than were held has a
- * breaker for that kind alone, which opens at once, stays open for hours and is never probed. A rate limit with an end is
+ * accepted it at none recently. An offer where a prompt of some kind of content took more tokens than can be held for has a
+ * breaker for that kind alone, which opens at once, stays open for hours and is never probed: for the account's calls, and for
+ * all once it opened for several accounts. A rate limit with an end is
  * kept beside the breaker, not in it.
  */
 export interface BreakerEntry {
@@ -48,6 +49,9 @@ const KINDS_MARK = '#'
 
 /** The subject of an offer's breaker for prompts of some kinds of content, such as `image+text`. */
 export const contentSubject = (offerId: string, kinds: string): string => `${offerId}${KINDS_MARK}${kinds}`
+
+/** An offer gets no prompts of some kinds of content from anybody after so many accounts' prompts took too many tokens. */
+export const ACCOUNTS_EXCLUDING = 3
 
 const ACCOUNT_MARK = `${KINDS_MARK}account:`
 

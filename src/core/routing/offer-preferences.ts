@@ -147,6 +147,8 @@ export interface OfferState {
   health: 'ready' | 'probe' | 'rate-limited' | 'down'
   /** Whether it is to get no prompts of these kinds of content; absent: it gets all. Modalities in the order of the alphabet, as `image+text`. */
   excludes?: (kinds: string) => boolean
+  /** What it was seen to add to prompts of these kinds of content, in tokens; absent: nothing. */
+  learnedTokens?: (kinds: string) => number
   /** Medians of measurements, computed on demand; absent: none. */
   measures?: () => OfferMedians
 }

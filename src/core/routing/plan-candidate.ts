@@ -15,6 +15,7 @@ import { mapRates, rateTexts, withoutCache } from '../catalog/token-rates.ts'
 import { type PicoUsd, ZERO_USD } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { type MediaTokens, mediaTokens, sumOfTokens } from '../media/media-tokens.ts'
+import { addedTokens } from '../text-tokens/added-tokens.ts'
 import { PROMPT_TOKENS_LEAST, promptBoundOf } from '../text-tokens/prompt-tokens.ts'
 
 /** The tokens and rates of a call at an offer, and the candidate with them. */
@@ -41,14 +42,23 @@ export interface PromptTokens {
   media?: MediaTokens
 }
 
-/** The tokens of a prompt at an offer: at most its provider's window, because the provider refuses longer prompts. */
-export function promptTokensAt(offer: Offer, model: Model, prompt: PromptSize): PromptTokens {
+/**
+ * The tokens of a prompt at an offer: at most its provider's window, because the provider refuses longer prompts.
+ * @param learned tokens that the offer was seen to add
+ */
+export function promptTokensAt(
+  offer: Offer,
+  model: Model,
+  prompt: PromptSize,
+  learned: number,
+): PromptTokens {
   const { textTokens, textTokensAtLeast: atLeast, media, inputs } = prompt
   const window = offer.providerContextLength ?? offer.contextLength ?? model.contextLength
   const text = { text: textTokens, atLeast, window }
-  if (media.length === 0) return { ...text, bound: Math.min(textTokens, inputs * window) }
+  const most = textTokens + Math.max(learned, addedTokens(model))
+  if (media.length === 0) return { ...text, bound: Math.min(most, inputs * window) }
   const tokens = mediaTokens(media, model.media, window)
-  return { ...text, bound: Math.min(textTokens + sumOfTokens(tokens.bound), window), media: tokens }
+  return { ...text, bound: Math.min(most + sumOfTokens(tokens.bound), window), media: tokens }
 }
 
 /**
@@ -80,7 +90,7 @@ export function toCandidate(
   { asked, model }: { asked: string; model: Model },
   { offer, providerKeyId }: Target,
   { completionLimit, preferences }: Pick<RequestOf<unknown>, 'completionLimit' | 'preferences'>,
-  { pricesCache, result }: CallNeeds,
+  { pricesCache, result, prompt }: CallNeeds,
   promptTokens: PromptTokens,
   { defaultCompletionLimit, byokFeePercent }: { defaultCompletionLimit: number; byokFeePercent: number },
 ): Candidate | null {
@@ -108,7 +118,7 @@ export function toCandidate(
     requestedModel: asked,
     rate: rateTexts(rate),
     rateVersion: isOwn ? feeRateVersion(model, byokFeePercent) : model.rateVersion,
-    contextLength: Math.min(model.contextLength, offer.contextLength ?? model.contextLength),
+    contextLength: prompt.inputs * Math.min(model.contextLength, offer.contextLength ?? model.contextLength),
     promptTokensBound: promptTokens.bound,
     ...(promptTokens.media && { media: promptTokens.media }),
     ...units,

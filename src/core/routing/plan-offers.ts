@@ -72,7 +72,8 @@ export function choicesOf(
   const { sort, allowFallbacks } = request.preferences
   const order = { pinned, sort: entry.sort ?? sort, allowFallbacks, wire: filter.wire }
   const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(contentKinds))
-  const tokensAt = (offer: Offer) => promptTokensAt(offer, model, needs.prompt)
+  const tokensAt = (offer: Offer) =>
+    promptTokensAt(offer, model, needs.prompt, stateOf(offer.id).learnedTokens?.(contentKinds) ?? 0)
   // With the client's BYOK key the tokens cause no cost for us, so that no prompt costs more than its rate.
   const fitsIn = (offer: Offer) =>
     fits(offer, needs.prompt, filter.media, capacity.own.has(offer) ? null : tokensAt(offer))

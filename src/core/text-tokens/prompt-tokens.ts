@@ -4,10 +4,18 @@ import type { ExactJson } from '../json/json-text.ts'
 import type { MediaTokens } from '../media/media-tokens.ts'
 import { createTextBound, textTokensBound } from './text-bound.ts'
 
+/**
+ * What wires, chat templates and providers add to a prompt, each rounded up from the most that is published or was measured.
+ * The same for every wire, since hosts of one wire serve models of every maker; what single models add beyond it is in
+ * added-tokens.ts. Measured: 35 by a template that writes a date, 47 for thinking, 75 for both at one maker.
+ */
+const TOKENS_PER_CALL = 80
 const TOKENS_PER_MESSAGE = 8
-const TOKENS_PER_CALL = 16
-/** Tokens that providers add to a prompt with tools; the largest published number is 530. */
+/** Published: up to 530 with tools that may be chosen. Measured beside the tools themselves: 627, and 8 for each. */
 const TOKENS_WITH_TOOLS = 700
+const TOKENS_PER_TOOL = 16
+/** Measured with a schema as `response_format`: 613, where the host repeats it in instructions. */
+const TOKENS_WITH_SCHEMA = 640
 /** Tokens of the instructions that replace missing fields of a wire: for JSON, or for a tool's result. */
 const TOKENS_OF_WORDING = 40
 
@@ -51,9 +59,12 @@ export function promptTokensBound(
   }
   const { tools, response_format: format } = parameters
   if (tools || hasCalls) tokens += TOKENS_WITH_TOOLS
-  if (tools) count(dearest(JSON.stringify(tools), exactJson?.tools))
+  if (tools) {
+    tokens += tools.length * TOKENS_PER_TOOL
+    count(dearest(JSON.stringify(tools), exactJson?.tools))
+  }
   if (format) {
-    tokens += TOKENS_OF_WORDING
+    tokens += format.type === 'json_schema' ? TOKENS_WITH_SCHEMA : TOKENS_OF_WORDING
     count(dearest(JSON.stringify(format), exactJson?.response_format))
   }
   return tokens

@@ -142,13 +142,17 @@ const HEALTH = `${FLEET}:health`
 export const HEALTH_BREAKERS = `${HEALTH}:breakers`
 /** Hash: offer id → unix ms until which the provider asked for no requests. */
 export const HEALTH_RATE_LIMITED = `${HEALTH}:rate-limited`
-/** The channel of changes to these two. */
+/** Hash: offer and kinds of content → what it adds to prompts, see src/core/routing/learned-tokens.ts. */
+export const HEALTH_LEARNED = `${HEALTH}:learned`
+/** The channel of changes to these three. */
 export const HEALTH_CHANNEL = `${HEALTH}:changed`
 /** Hash: failures and successes of one offer by time bucket. */
 export const healthWindow = (offerId: string): string => `${HEALTH}:window:${offerId}`
 /** Set: offers at which a provider refused our key. The second key is set while any offer accepts it. */
 export const healthRefusals = (providerId: string): string => `${HEALTH}:refusals:${providerId}`
 export const healthKeyTaken = (providerId: string): string => `${HEALTH}:key-taken:${providerId}`
+/** Set: accounts for whose prompts an offer is excluded, by offer and kinds of content. */
+export const healthExclusions = (subject: string): string => `${HEALTH}:exclusions:${subject}`
 /** Hash: measurements of offers in one time slot, see src/core/routing/measures.ts. */
 export const healthMeasures = (slot: number): string => `${HEALTH}:measures:${slot}`
 /** Held by the one call that probes an offer or provider with a half-open breaker. */

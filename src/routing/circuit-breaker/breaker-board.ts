@@ -140,12 +140,29 @@ export class BreakerBoard {
     }
   }
 
-  /** Prompts with these kinds of content take more tokens at the offer than their holds allow. */
-  exclude(offerId: string, kinds: string): void {
+  /**
+   * An account's prompt with these kinds of content took more tokens at the offer than can be held for. `alarm` is
+   * logged.
+   */
+  exclude(offerId: string, kinds: string, accountId: string, alarm: object): void {
+    if (this.#health.excludes(offerId, kinds, accountId)) return
+    this.#store.exclude(offerId, kinds, accountId).then(({ subject, entry }) => {
+      this.#health.setBreaker(subject, entry)
+      const excludedFor = offerOfAccountSubject(subject) === null ? 'all accounts' : accountId
+      this.#logger.error({ ...alarm, excludedFor }, 'prompt bound too low, excluding the offer for a while')
+    }, this.#unreachable)
+  }
+
+  /** The offer adds so many tokens to prompts with these kinds of content. `alarm` is logged when that is new. */
+  learn(offerId: string, kinds: string, tokens: number, alarm: object): void {
+    if (this.#health.learnedTokens(offerId, kinds) >= tokens) return
     const subject = contentSubject(offerId, kinds)
-    const health = this.#health
-    if (breakerState(health.breaker(subject), health.fleetNow()) !== 'open')
-      this.#store.exclude(subject).then((entry) => health.setBreaker(subject, entry), this.#unreachable)
+    this.#store.learn(subject, tokens).then((learned) => {
+      if (learned === null) return
+      this.#health.setLearned(subject, learned.entry)
+      if (learned.isFirst) this.#logger.error(alarm, 'prompt bound too low, holding more from now on')
+      else this.#logger.info({ subject, tokens }, 'prompt bound still too low, holding more from now on')
+    }, this.#unreachable)
   }
 
   /** All offers and providers that are not healthy. */
@@ -249,13 +266,14 @@ export function exportBreakers(board: BreakerBoard, registry: Registry): void {
     collect() {
       this.reset()
       // The number of breakers for single accounts is unbounded, so one series per offer shows that there are some.
-      const ofAccounts = new Set<string>()
+      const ofAccounts = new Map<string, BreakerEntry['reason'] | null>()
       for (const { subject, breaker, reason } of board.state()) {
         const offerId = offerOfAccountSubject(subject)
-        if (offerId !== null) ofAccounts.add(offerId)
+        if (offerId !== null) ofAccounts.set(offerId, reason)
         else if (reason !== null) this.set({ ...labels(subject), reason }, VALUES[breaker])
       }
-      for (const offerId of ofAccounts) this.set({ ...labels(offerId), reason: 'failing-for-account' }, 2)
+      for (const [offerId, reason] of ofAccounts)
+        this.set({ ...labels(offerId), reason: `${reason}-for-account` }, 2)
     },
   })
 }

@@ -1,20 +1,25 @@
 import { readFileSync } from 'node:fs'
 import {
+  ACCOUNTS_EXCLUDING,
   accountShare,
   accountSubject,
   BREAKER_FAILURE_PERCENT,
   type BreakerEntry,
+  contentSubject,
   firstCooldownMs,
   formatBreakerEntry,
   isOfOffer,
   type ProbeVerdict,
   providerOfOffer,
 } from '../../core/failover/circuit-breaker.ts'
+import { formatLearned, LEARNED_FOR_MS } from '../../core/routing/learned-tokens.ts'
 import { defineScript, type Redis } from '../../platform/redis/redis.ts'
 import {
   HEALTH_BREAKERS,
   HEALTH_CHANNEL,
+  HEALTH_LEARNED,
   HEALTH_RATE_LIMITED,
+  healthExclusions,
   healthKeyTaken,
   healthProbe,
   healthRefusals,
@@ -32,6 +37,8 @@ interface HealthBatch {
 }
 
 const REPORT = readFileSync(new URL('./report-health.lua', import.meta.url), 'utf8')
+const EXCLUDE = readFileSync(new URL('./exclude-content.lua', import.meta.url), 'utf8')
+const LEARN = readFileSync(new URL('./learn-tokens.lua', import.meta.url), 'utf8')
 const REFUSE_PROVIDER = readFileSync(new URL('./refuse-provider.lua', import.meta.url), 'utf8')
 const SETTLE_PROBE = readFileSync(new URL('./settle-probe.lua', import.meta.url), 'utf8')
 
@@ -75,6 +82,8 @@ export function createBreakerStore(
   const probeScript = defineScript(redis, 'sySettleProbe', SETTLE_PROBE)
 
   const refuseScript = defineScript(redis, 'syRefuseProvider', REFUSE_PROVIDER)
+  const excludeScript = defineScript(redis, 'syExcludeContent', EXCLUDE)
+  const learnScript = defineScript(redis, 'syLearnTokens', LEARN)
 
   const newEntry = (reason: BreakerEntry['reason']): string => {
     const cooldownMs = firstCooldownMs(reason, settings.breakerCooldownMs)
@@ -179,15 +188,28 @@ export function createBreakerStore(
       return opened === 1 ? { subject: provider, entry, counted: null } : null
     },
 
-    /** Opens the breaker of an offer for some kinds of content. Returns its entry. */
-    async exclude(subject: string): Promise<string> {
+    /** Opens the breaker of an offer for some kinds of content: the account's, and the one for all once several have theirs. */
+    async exclude(offerId: string, kinds: string, accountId: string): Promise<OpenedBreaker> {
       const entry = newEntry('underestimated')
-      await redis
-        .multi()
-        .hset(HEALTH_BREAKERS, subject, entry)
-        .publish(HEALTH_CHANNEL, JSON.stringify(['breaker', subject, entry]))
-        .exec()
-      return entry
+      const subject = contentSubject(offerId, kinds)
+      const account = accountSubject(subject, accountId)
+      const opened = await excludeScript(
+        [HEALTH_BREAKERS, healthExclusions(subject)],
+        [
+          ...[subject, account, accountId, entry],
+          firstCooldownMs('underestimated', settings.breakerCooldownMs),
+          ...[ACCOUNTS_EXCLUDING, HEALTH_CHANNEL],
+        ],
+      )
+      return { subject: opened === 2 ? subject : account, entry, counted: null }
+    },
+
+    /** Keeps what an offer adds to prompts. Returns its entry, and whether nothing was known; null if as much was. */
+    async learn(subject: string, tokens: number): Promise<{ entry: string; isFirst: boolean } | null> {
+      const nowMs = Math.floor(now())
+      const entry = formatLearned({ tokens, untilMs: nowMs + LEARNED_FOR_MS })
+      const learned = await learnScript([HEALTH_LEARNED], [subject, tokens, nowMs, entry, HEALTH_CHANNEL])
+      return learned === 0 ? null : { entry, isFirst: learned === 2 }
     },
 
     async limitRate(offerId: string, untilMs: number): Promise<void> {
@@ -225,14 +247,25 @@ export function createBreakerStore(
   }
 }
 
-/** Deletes the rate limits and breakers that have expired. */
-export async function deletePassed(redis: Redis, { limited, unprobed }: Passed): Promise<void> {
+/** Deletes the rate limits, breakers and learned tokens that have expired. */
+export async function deletePassed(redis: Redis, { limited, unprobed, learned }: Passed): Promise<void> {
+  if (learned.length > 0) await redis.hdel(HEALTH_LEARNED, ...learned)
   if (limited.length > 0) await redis.hdel(HEALTH_RATE_LIMITED, ...limited)
   if (unprobed.length > 0) await redis.hdel(HEALTH_BREAKERS, ...unprobed)
 }
 
-/** Closes the breaker of an offer and that of its provider. Returns those that were open. Rejects when Redis does. */
-export function enableOffer(redis: Redis, offerId: string): Promise<string[]> {
+/**
+ * Closes the breaker of an offer and that of its provider, and forgets what the offer was seen to add to prompts. Returns the
+ * breakers that were open. Rejects when Redis does.
+ */
+export async function enableOffer(redis: Redis, offerId: string): Promise<string[]> {
+  const learned = (await redis.hkeys(HEALTH_LEARNED)).filter((subject) => isOfOffer(subject, offerId))
+  if (learned.length > 0) {
+    const forgetting = redis.multi().hdel(HEALTH_LEARNED, ...learned)
+    for (const subject of learned)
+      forgetting.publish(HEALTH_CHANNEL, JSON.stringify(['learned', subject, '']))
+    await forgetting.exec()
+  }
   return closeBreakers(
     redis,
     (subject) => isOfOffer(subject, offerId) || subject === providerOfOffer(offerId),
@@ -250,7 +283,8 @@ async function closeBreakers(redis: Redis, isMeant: (subject: string) => boolean
   const closing = redis.multi().hdel(HEALTH_BREAKERS, ...open)
   for (const subject of open) {
     // The probe is deleted, so that the result of a running probe is discarded.
-    closing.del(healthWindow(subject), healthProbe(subject), healthRefusals(providerOfOffer(subject)))
+    closing.del(healthWindow(subject), healthProbe(subject), healthExclusions(subject))
+    closing.del(healthRefusals(providerOfOffer(subject)))
     closing.publish(HEALTH_CHANNEL, JSON.stringify(['breaker', subject, '']))
   }
   await closing.exec()

@@ -9,10 +9,16 @@ import {
   providerOfOffer,
 } from '../../core/failover/circuit-breaker.ts'
 import type { RouteHealth } from '../../core/failover/failover-state.ts'
+import { type LearnedTokens, parseLearned } from '../../core/routing/learned-tokens.ts'
 import { type OfferStates, UNKNOWN_OFFER_STATE } from '../../core/routing/offer-preferences.ts'
 import { followRedis } from '../../platform/redis/follow-redis.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
-import { HEALTH_BREAKERS, HEALTH_CHANNEL, HEALTH_RATE_LIMITED } from '../../platform/redis/redis-keys.ts'
+import {
+  HEALTH_BREAKERS,
+  HEALTH_CHANNEL,
+  HEALTH_LEARNED,
+  HEALTH_RATE_LIMITED,
+} from '../../platform/redis/redis-keys.ts'
 import type { OfferMeasures } from '../offer-measures.ts'
 
 const POLL_MS = 5_000
@@ -61,12 +67,16 @@ export async function followOfferHealth(options: OfferHealthOptions): Promise<Of
     },
     async read() {
       const askedAt = now()
-      const [serverMs, breakers, rateLimited] = await Promise.all([
+      const [serverMs, breakers, rateLimited, learned] = await Promise.all([
         serverNow(),
         redis.hgetall(HEALTH_BREAKERS),
         redis.hgetall(HEALTH_RATE_LIMITED),
+        redis.hgetall(HEALTH_LEARNED),
       ])
-      const passed = health.replace(breakers, rateLimited, Math.round(serverMs - (askedAt + now()) / 2))
+      const passed = health.replace(
+        { breakers, rateLimited, learned },
+        Math.round(serverMs - (askedAt + now()) / 2),
+      )
       await options.onPassed?.(passed)
     },
     pollMs: POLL_MS,
@@ -77,7 +87,7 @@ export async function followOfferHealth(options: OfferHealthOptions): Promise<Of
 }
 
 /**
- * One process's copy of the fleet's offer health: breakers and rate limits. Reading it costs nothing. Redis has it in the
+ * One process's copy of the fleet's offer health: breakers, rate limits, and what offers were seen to add to prompts. Reading it costs nothing. Redis has it in the
  * fleet's time, which is Redis's clock, so that processes whose clocks differ agree.
  */
 export class OfferHealth {
@@ -88,6 +98,7 @@ export class OfferHealth {
   #aheadMs = 0
   #breakers = new Map<string, BreakerEntry>()
   #rateLimited = new Map<string, number>()
+  #learned = new Map<string, LearnedTokens>()
 
   constructor(now: () => number) {
     this.now = now
@@ -106,9 +117,33 @@ export class OfferHealth {
     return state === 'half-open' ? { kind: 'probe' } : { kind: 'ready' }
   }
 
-  /** Whether the offer gets no prompts with these kinds of content, since their tokens cannot be bounded there. */
-  excludes(offerId: string, kinds: string): boolean {
-    return breakerState(this.breaker(contentSubject(offerId, kinds)), this.fleetNow()) === 'open'
+  /** Whether the offer gets no prompts with these kinds of content of the account, since their tokens cannot be bounded there. */
+  excludes(offerId: string, kinds: string, accountId: string): boolean {
+    if (this.#breakers.size === 0) return false
+    const subject = contentSubject(offerId, kinds)
+    return [subject, accountSubject(subject, accountId)].some(
+      (each) => breakerState(this.breaker(each), this.fleetNow()) === 'open',
+    )
+  }
+
+  /** What the offer was seen to add to prompts with these kinds of content, in tokens. It adds to each what it adds to text. */
+  learnedTokens(offerId: string, kinds: string): number {
+    if (this.#learned.size === 0) return 0
+    const of = (subject: string) => {
+      const learned = this.#learned.get(subject)
+      return learned && learned.untilMs > this.fleetNow() ? learned.tokens : 0
+    }
+    return Math.max(of(contentSubject(offerId, TEXT)), of(contentSubject(offerId, kinds)))
+  }
+
+  /** All that the offer was seen to add, by kinds of content. Times in unix ms of this process's clock. */
+  allLearned(offerId: string): Array<LearnedTokens & { kinds: string }> {
+    const start = contentSubject(offerId, '')
+    return [...this.#learned].flatMap(([subject, { tokens, untilMs }]) =>
+      subject.startsWith(start) && untilMs > this.fleetNow()
+        ? [{ kinds: subject.slice(start.length), tokens, untilMs: untilMs - this.#aheadMs }]
+        : [],
+    )
   }
 
   state(offerId: string): OfferHealthState {
@@ -165,6 +200,14 @@ export class OfferHealth {
     return entry !== null
   }
 
+  /** Sets an entry in Redis's format; the empty text forgets it. False if it is unreadable. */
+  setLearned(subject: string, text: string): boolean {
+    if (text === '') return this.#learned.delete(subject) || true
+    const learned = parseLearned(text)
+    if (learned) this.#learned.set(subject, learned)
+    return learned !== null
+  }
+
   setRateLimited(offerId: string, untilMs: number): void {
     this.#rateLimited.set(offerId, untilMs)
   }
@@ -174,6 +217,7 @@ export class OfferHealth {
     const [kind, offerId, value] = parseTuple(message)
     if (typeof offerId !== 'string' || typeof value !== 'string') return false
     if (kind === 'breaker') return this.setBreaker(offerId, value)
+    if (kind === 'learned') return this.setLearned(offerId, value)
     const untilMs = Number(value)
     if (kind !== 'rate-limited' || !Number.isFinite(untilMs)) return false
     this.setRateLimited(offerId, untilMs)
@@ -184,7 +228,7 @@ export class OfferHealth {
    * Replaces the whole state by that of Redis and returns what has expired in it. `aheadMs`: how far Redis's clock is
    * ahead of this process's.
    */
-  replace(breakers: Record<string, string>, rateLimited: Record<string, string>, aheadMs: number): Passed {
+  replace({ breakers, rateLimited, learned }: StoredHealth, aheadMs: number): Passed {
     this.#aheadMs = aheadMs
     const nowMs = this.fleetNow()
     const unprobed = Object.entries(breakers).flatMap(([subject, text]) => {
@@ -203,9 +247,21 @@ export class OfferHealth {
     for (const subject of unprobed) this.#breakers.delete(subject)
     this.#rateLimited = new Map(limits.filter(([, untilMs]) => untilMs > nowMs))
     const limited = limits.filter(([, untilMs]) => !(untilMs > nowMs)).map(([offerId]) => offerId)
-    return { unprobed, limited }
+    const known = Object.entries(learned).map(([subject, text]) => [subject, parseLearned(text)] as const)
+    const isLasting = (entry: LearnedTokens | null) => entry !== null && entry.untilMs > nowMs
+    this.#learned = new Map(
+      known.flatMap(([subject, entry]) => (isLasting(entry) ? [[subject, entry!]] : [])),
+    )
+    const forgotten = known.flatMap(([subject, entry]) => (isLasting(entry) ? [] : [subject]))
+    return { unprobed, limited, learned: forgotten }
   }
 }
+
+/** The content of a prompt without media. */
+const TEXT = 'text'
+
+/** The hashes of Redis, as they are. */
+type StoredHealth = Record<'breakers' | 'rateLimited' | 'learned', Record<string, string>>
 
 /** A breaker that is not closed, and its level. */
 export interface Blocking {
@@ -223,6 +279,8 @@ export interface Passed {
   limited: string[]
   /** Subjects of breakers without recent probes. */
   unprobed: string[]
+  /** Subjects whose learned tokens have expired. */
+  learned: string[]
 }
 
 async function redisNow(redis: Redis): Promise<number> {
@@ -243,7 +301,7 @@ function parseTuple(message: string): unknown[] {
 /** The state of offers that plans of an account need, from what this process follows. */
 export const createOfferStates =
   (
-    health: Pick<OfferHealth, 'health' | 'excludes'>,
+    health: Pick<OfferHealth, 'health' | 'excludes' | 'learnedTokens'>,
     measures: Pick<OfferMeasures, 'stats'>,
   ): ((accountId: string) => OfferStates) =>
   (accountId) =>
@@ -252,7 +310,8 @@ export const createOfferStates =
     return {
       // A plan does not contain offers that left the catalog.
       health: kind === 'gone' ? UNKNOWN_OFFER_STATE.health : kind,
-      excludes: (kinds) => health.excludes(offerId, kinds),
+      excludes: (kinds) => health.excludes(offerId, kinds, accountId),
+      learnedTokens: (kinds) => health.learnedTokens(offerId, kinds),
       measures() {
         const { firstTokenMs, tokensPerSecond } = measures.stats(offerId)
         return { firstTokenMs: firstTokenMs?.p50, tokensPerSecond: tokensPerSecond?.p50 }

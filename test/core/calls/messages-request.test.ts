@@ -132,12 +132,11 @@ describe('a request on the messages wire', () => {
       expect(bound(changes), JSON.stringify(changes).slice(0, 60)).toBeGreaterThan(least + 400)
   })
 
-  test('is held for what providers put around thinking, schemas and citations', () => {
+  test('is held for what providers put around thinking and citations, beside that of a chat', () => {
     const extras = (changes: object) => extrasBound(parse(changes).content.request)
     expect(extras({})).toBe(0)
     expect(extras({ thinking: { type: 'adaptive' } })).toBe(200)
     expect(extras({ output_config: { effort: 'low' } })).toBe(0)
-    expect(extras({ output_config: { format: { type: 'json_schema' } } })).toBe(600)
     const source = { type: 'text', media_type: 'text/plain', data: 'D' }
     expect(extras(user({ type: 'document', source, citations: { enabled: true } }))).toBe(1_500)
   })

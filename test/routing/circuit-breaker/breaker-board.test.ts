@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { HealthEffect } from '../../../src/core/failover/circuit-breaker.ts'
+import { LEARNED_FOR_MS } from '../../../src/core/routing/learned-tokens.ts'
 import { createLogger } from '../../../src/platform/observability/logger.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import {
   HEALTH_BREAKERS,
   HEALTH_CHANNEL,
+  HEALTH_LEARNED,
   healthKeyTaken,
   healthProbe,
   healthWindow,
@@ -14,6 +16,7 @@ import {
   createBreakerBoard,
   type Probe,
 } from '../../../src/routing/circuit-breaker/breaker-board.ts'
+import { followOfferHealth } from '../../../src/routing/circuit-breaker/offer-health.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
@@ -79,7 +82,8 @@ async function startBoard(aheadMs = 0): Promise<TestBoard> {
     report: (offerId, effect, probe, accountId = another()) =>
       shared.report(offerId, effect, probe, accountId),
     probeAnswers: (offerId, probe) => shared.probeAnswers(offerId, probe),
-    exclude: (offerId, kinds) => shared.exclude(offerId, kinds),
+    learn: (...learned) => shared.learn(...learned),
+    exclude: (...excluded) => shared.exclude(...excluded),
     state: () => shared.state(),
     close: () => shared.close(),
   }
@@ -406,6 +410,102 @@ describe('an offer that refuses us', () => {
     other.report(UNTRIED, SUCCESS, probe)
     for (const board of [one, other])
       await eventually(() => expect(board.state().map(({ subject }) => subject)).not.toContain('acme'))
+  })
+})
+
+describe('a prompt that took more tokens than can be held for', () => {
+  const open = (board: TestBoard) =>
+    board
+      .state()
+      .filter(({ breaker }) => breaker === 'open')
+      .map(({ subject }) => subject)
+      .toSorted()
+
+  test('closes the offer to such prompts of its account, and to everybody’s after those of three accounts', async () => {
+    const errors = vi.spyOn(logger, 'error')
+    const [board, other] = [await startBoard(), await startBoard()]
+    for (const account of ['acct_a', 'acct_a', 'acct_b']) {
+      board.exclude(OFFER, 'text', account, { alarm: 'prompt-bound-exceeded' })
+      await eventually(() => expect(open(other)).toContain(`${OFFER}#text#account:${account}`))
+    }
+    expect(open(other)).toEqual([`${OFFER}#text#account:acct_a`, `${OFFER}#text#account:acct_b`])
+    other.exclude(OFFER, 'text', 'acct_c', { alarm: 'prompt-bound-exceeded' })
+    await eventually(() => expect(open(board)).toContain(`${OFFER}#text`))
+    expect(errors.mock.calls.map(([fields]) => fields)).toEqual(
+      ['acct_a', 'acct_b', 'all accounts'].map((excludedFor) => ({
+        alarm: 'prompt-bound-exceeded',
+        excludedFor,
+      })),
+    )
+    // The offer itself serves other content.
+    expect(board.health(OFFER, 'acct_a').kind).toBe('ready')
+    nowMs += 6 * 3_600_000
+    expect(open(board)).toEqual([])
+  })
+
+  test('concerns other accounts and other content not at all', async () => {
+    const health = await followOfferHealth({
+      redis: client(),
+      subscriber: client(),
+      now: () => nowMs,
+      serverNow: async () => nowMs,
+      logger,
+    })
+    const board = await startBoard()
+    board.exclude(OFFER, 'image+text', 'acct_a', {})
+    await eventually(() => expect(health.excludes(OFFER, 'image+text', 'acct_a')).toBe(true))
+    expect(health.excludes(OFFER, 'image+text', 'acct_b')).toBe(false)
+    expect(health.excludes(OFFER, 'text', 'acct_a')).toBe(false)
+    health.stop()
+  })
+})
+
+describe('what an offer adds to prompts', () => {
+  const follow = () =>
+    followOfferHealth({
+      redis: client(),
+      subscriber: client(),
+      now: () => nowMs,
+      serverNow: async () => nowMs,
+      logger,
+    })
+
+  test('is known to all at once, is the most that was seen, and is told when it is new', async () => {
+    const errors = vi.spyOn(logger, 'error')
+    const [board, other, health] = [await startBoard(), await startBoard(), await follow()]
+    const learned = () => health.learnedTokens(OFFER, 'text')
+    board.learn(OFFER, 'text', 640, { alarm: 'prompt-bound-exceeded' })
+    await eventually(() => expect(learned()).toBe(640))
+    other.learn(OFFER, 'text', 704, { alarm: 'prompt-bound-exceeded' })
+    await eventually(() => expect(learned()).toBe(704))
+    board.learn(OFFER, 'text', 128, { alarm: 'prompt-bound-exceeded' })
+    const late = await follow()
+    expect(late.learnedTokens(OFFER, 'text')).toBe(704)
+    expect(errors.mock.calls).toHaveLength(1)
+    for (const each of [health, late]) each.stop()
+  })
+
+  test('to text it adds to all content, and what it adds to images only there and at this offer', async () => {
+    const [board, health] = [await startBoard(), await follow()]
+    board.learn(OFFER, 'text', 640, {})
+    board.learn(OFFER, 'image+text', 2_048, {})
+    await eventually(() => expect(health.allLearned(OFFER)).toHaveLength(2))
+    const known = ['text', 'audio+text', 'image+text'].map((kinds) => health.learnedTokens(OFFER, kinds))
+    expect(known).toEqual([640, 640, 2_048])
+    expect(health.learnedTokens(`${OFFER}-mini`, 'text')).toBe(0)
+    health.stop()
+  })
+
+  test('is forgotten after a week, in Redis too', async () => {
+    const [board, redis] = [await startBoard(), client()]
+    board.learn(OFFER, 'text', 640, {})
+    await eventually(async () => expect(await redis.hlen(HEALTH_LEARNED)).toBe(1))
+    const health = await follow()
+    nowMs += LEARNED_FOR_MS
+    expect(health.learnedTokens(OFFER, 'text')).toBe(0)
+    await startBoard()
+    await eventually(async () => expect(await redis.hlen(HEALTH_LEARNED)).toBe(0))
+    health.stop()
   })
 })
 

@@ -22,7 +22,7 @@ import { planRescue } from './rescue.ts'
 export interface ChainDependencies extends ReportDependencies {
   catalog: () => CatalogSnapshot
   providers: ProviderClients
-  board: Pick<BreakerBoard, 'health' | 'claimProbe' | 'probeAnswers' | 'report' | 'exclude'>
+  board: Pick<BreakerBoard, 'health' | 'claimProbe' | 'probeAnswers' | 'report' | 'learn' | 'exclude'>
   budget: RetryBudget
   settings: AttemptSettings & { attemptsPerCall: number }
   /** Unix milliseconds. */

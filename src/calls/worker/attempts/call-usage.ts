@@ -1,3 +1,4 @@
+import { promptTokensCovered } from '../../../core/billing/pricing.ts'
 import {
   type AttemptOutcome,
   NOTHING_PRODUCED,
@@ -11,7 +12,9 @@ import { type CallContent, kindOf } from '../../../core/calls/kinds/call-kinds.t
 import { resultUsage } from '../../../core/calls/kinds/result-usage.ts'
 import { nativeTexts } from '../../../core/calls/native-message.ts'
 import type { PromptFault, Usage, UsageFaults } from '../../../core/calls/usage.ts'
+import { readRates } from '../../../core/catalog/token-rates.ts'
 import { sumOfTokens } from '../../../core/media/media-tokens.ts'
+import { learnedFrom, tokensPossible } from '../../../core/routing/learned-tokens.ts'
 import { likelyMedia, promptBoundOf } from '../../../core/text-tokens/prompt-tokens.ts'
 import type { Logger } from '../../../platform/observability/logger.ts'
 import { countPromptTokens, countTextTokens } from '../../../providers/count-tokens.ts'
@@ -66,9 +69,10 @@ export function usageOf(
   call: ServedCall,
   counts: TokenCounts = COUNTS,
 ): Promise<{ used: CallUsage; faults: UsageFaults }> {
-  const { body, served } = call
+  const { envelope, body, served } = call
   if (kindOf(body).asksFor === 'completion') return completionUsage(answer, call, counts)
-  return resultUsage(answer.finalUsage, body, served, () => counts.prompt(body, served.media))
+  const count = () => counts.prompt(body, served.media)
+  return resultUsage(answer.finalUsage, body, served, () => tokensHeld(served, 0, envelope), count)
 }
 
 async function completionUsage(
@@ -80,25 +84,39 @@ async function completionUsage(
   const limits = limitsOf(answer, call.served)
   const reported = finalUsage ?? produced.usage
   const faults = reported ? faultsOf(reported, limits) : NO_FAULTS
-  const { media } = call.served
-  const prompt =
-    reported && faults.prompt === null
-      ? reported
-      : { promptTokens: await counts.prompt(call.body, media), ...likelyMedia(media) }
+  const { envelope, body, served, charged = served } = call
+  const { media } = served
+  const theirs = faults.prompt === 'absurd' ? null : reported
+  const prompt = theirs ?? { promptTokens: await counts.prompt(body, media), ...likelyMedia(media) }
   const completion =
     finalUsage && !faults.completion
       ? ({ tokens: finalUsage.completionTokens, source: 'upstream' } as const)
       : await ownCompletion(answer, limits, counts)
-  const isTheirs = reported !== null && faults.prompt === null && completion.source === 'upstream'
+  const held = charged === served ? limits : limitsOf(answer, charged)
+  const usage = withinHold(
+    { ...prompt, completionTokens: completion.tokens },
+    theirs !== null && theirs.promptTokens > held.promptTokensBound
+      ? { ...held, promptTokensBound: tokensHeld(charged, completion.tokens, envelope) }
+      : held,
+  )
+  const isCut =
+    theirs !== null && (usage.promptTokens < theirs.promptTokens || partsFault(theirs, limits) !== null)
+  const isTheirs = theirs !== null && !isCut && completion.source === 'upstream'
   const used: CallUsage = {
-    usage: withinHold(
-      { ...prompt, completionTokens: completion.tokens },
-      call.charged ? limitsOf(answer, call.charged) : limits,
-    ),
+    usage,
     usageSource: isTheirs || completion.source !== 'upstream' ? completion.source : 'counted',
-    usageClamped: finalUsage !== null && (faults.prompt !== null || faults.completion),
+    usageClamped: finalUsage !== null && (theirs === null || isCut || faults.completion),
   }
-  return { used, faults: finalUsage ? faults : NO_FAULTS }
+  if (finalUsage === null) return { used, faults: NO_FAULTS }
+  const isUncovered = faults.prompt === 'beyond-bound' && isCut
+  return { used, faults: isUncovered ? { ...faults, prompt: 'beyond-hold' } : faults }
+}
+
+/** The prompt tokens that the hold of a call covers at a candidate, beside this completion. */
+const tokensHeld = (candidate: Candidate, completionTokens: number, { holdPico }: CallEnvelope): number => {
+  const rate = readRates(candidate.rate)
+  const completion = BigInt(Math.min(completionTokens, candidate.completionLimit)) * rate.completion
+  return promptTokensCovered(promptBoundOf(candidate), rate, BigInt(holdPico) - completion)
 }
 
 /** Our own count of the prompt and of a delivered text. */
@@ -158,15 +176,16 @@ export function textOf({
 }
 
 /**
- * Logs impossible parts of a provider's usage and whose fault they are. If our own bound of the prompt was too low, the
- * offer gets no more calls with such content for a while, because each would cost us what no client pays.
+ * Logs impossible parts of a provider's usage and whose fault they are. If our own bound of the prompt was too low, later
+ * calls of the offer hold what it adds. If that is more than can be held for every call, and this call did not pay it,
+ * the account gets no more calls with such content there for a while, because each would cost us what no client pays.
  */
-export function checkUsage(
+export async function checkUsage(
   reported: Usage,
   { used: { usage }, faults }: { used: CallUsage; faults: UsageFaults },
   { envelope, body, served }: ServedCall,
-  { board, logger }: { board: Pick<BreakerBoard, 'exclude'>; logger: Logger },
-): void {
+  { board, logger }: { board: Pick<BreakerBoard, 'learn' | 'exclude'>; logger: Logger },
+): Promise<void> {
   if (faults.prompt === null && !faults.completion) return
   const about = {
     callId: envelope.id,
@@ -180,14 +199,15 @@ export function checkUsage(
   if (faults.completion || faults.prompt === 'absurd') {
     logger.error({ alarm: 'usage-absurd', ...about }, 'provider reported impossible usage')
   }
-  if (faults.prompt !== 'beyond-bound') return
+  // On a client's BYOK key the tokens cost us nothing, and what they teach could be the client's own doing.
+  if (faults.prompt === null || faults.prompt === 'absurd' || served.providerKeyId !== undefined) return
+  const { offerId, promptTokensBound: bound, media } = served
+  const counted = await countPromptTokens(body, media).catch(() => ROUGH_COUNTS.prompt(body, media))
+  const learned = learnedFrom(reported.promptTokens, counted, bound)
   const kinds = contentKindsOf(kindOf(body).modalities(body))
-  logger.error(
-    { alarm: 'prompt-bound-exceeded', ...about, kinds, bound: served.promptTokensBound },
-    'prompt bound too low, excluding the offer from such content for a while',
-  )
-  // On the client's BYOK key the tokens cost us nothing.
-  if (served.providerKeyId === undefined) board.exclude(served.offerId, kinds)
+  const alarm = { alarm: 'prompt-bound-exceeded', ...about, kinds, bound, counted, learned }
+  if (learned !== null && reported.promptTokens > bound) board.learn(offerId, kinds, learned, alarm)
+  else if (faults.prompt === 'beyond-hold') board.exclude(offerId, kinds, envelope.accountId, alarm)
 }
 
 /** Factor beyond the limit by bytes that counts as ignoring it; long runs of a character can still have few tokens. */
@@ -299,15 +319,12 @@ export interface UsageLimits {
 /** Text takes less than a token a byte. Twice that, and a margin for the frames of tool calls, is impossible. */
 const TOKENS_PER_BYTE = 2
 const TOKENS_BESIDE_CONTENT = 200
-/** The bound of text is accurate, so the additions of a provider, such as a preamble, are limited. */
-const TEXT_FACTOR = 4
-const PREAMBLE_TOKENS = 2_000
 
 export function promptFault(tokens: number, limits: UsageLimits): PromptFault {
   const { promptTokensBound, contextLength, hasMedia } = limits
   if (!isCount(tokens) || tokens === 0) return 'absurd'
   if (tokens <= promptTokensBound) return null
-  const most = hasMedia ? contextLength : TEXT_FACTOR * promptTokensBound + PREAMBLE_TOKENS
+  const most = hasMedia ? contextLength : tokensPossible(promptTokensBound)
   return tokens <= Math.min(most, contextLength) ? 'beyond-bound' : 'absurd'
 }
 

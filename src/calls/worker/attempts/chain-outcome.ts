@@ -47,7 +47,7 @@ export interface ChainContext {
 }
 
 interface OutcomeDependencies {
-  board: Pick<BreakerBoard, 'exclude'>
+  board: Pick<BreakerBoard, 'learn' | 'exclude'>
   meter?: AttemptMeter
   logger: Logger
 }
@@ -71,7 +71,7 @@ export async function completed(
   const isOtherModel = rescue !== null && candidate.modelId !== began.modelId
   const served: ServedCall = { envelope, body, served: candidate, ...(isOtherModel && { charged: began }) }
   const { used, faults } = await countedOrEstimated(answer, served, deps)
-  if (usage !== null) checkUsage(usage, { used, faults }, served, deps)
+  if (usage !== null) await checkUsage(usage, { used, faults }, served, deps)
   if (ranOn) await checkLimit(answer, served, deps)
   if (unknownFinish !== undefined) alertUnknownFinish(unknownFinish, served, deps.logger)
   if (rescue === null && !used.usageClamped && !ranOn && candidate.providerKeyId === undefined) {

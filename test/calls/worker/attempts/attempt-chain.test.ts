@@ -8,7 +8,7 @@ import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-jo
 import type { CallOutcome } from '../../../../src/core/calls/call-outcome.ts'
 import type { SamplingParameters } from '../../../../src/core/calls/chat-request.ts'
 import type { CatalogSnapshot, Offer } from '../../../../src/core/catalog/catalog.ts'
-import { contentSubject, formatBreakerEntry } from '../../../../src/core/failover/circuit-breaker.ts'
+import { formatBreakerEntry } from '../../../../src/core/failover/circuit-breaker.ts'
 import { newCallId } from '../../../../src/core/kernel/ids.ts'
 import { createLogger } from '../../../../src/platform/observability/logger.ts'
 import { createRedis, type Redis } from '../../../../src/platform/redis/redis.ts'
@@ -23,6 +23,7 @@ import {
   createBreakerBoard,
 } from '../../../../src/routing/circuit-breaker/breaker-board.ts'
 import { enableOffer } from '../../../../src/routing/circuit-breaker/breaker-store.ts'
+import { followOfferHealth } from '../../../../src/routing/circuit-breaker/offer-health.ts'
 import { createRetryBudget, type RetryBudget } from '../../../../src/routing/retry-budget.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import {
@@ -387,33 +388,40 @@ describe('an answer', () => {
     expect((await call()).outcome).toMatchObject({ usage: { promptTokens: 7, completionTokens: 40 } })
   })
 
-  test('whose prompt took more than we held for takes the offer out for such prompts, and blames us', async () => {
-    const alarms: unknown[] = []
+  test('whose prompt took more than its bound costs what was counted, and teaches what to hold, told once', async () => {
+    const told: object[] = []
     const logger = createLogger('silent', 'test')
-    logger.error = ((fields: { alarm?: string }) => alarms.push(fields.alarm)) as never
-    const follower = await createBreakerBoard({
-      redis,
-      subscriber,
-      settings: { breakerFailures: 5, breakerWindowMs: 30_000, breakerCooldownMs: 10_000 },
-      now: Date.now,
-      logger,
-    })
-    alpha.play(streams(textEvent('hello world') + finishEvent() + usageEvent(150, 2) + DONE))
-    const { outcome } = await call({ deps: { logger } })
-    expect(outcome).toMatchObject({
-      usage: { promptTokens: 9, completionTokens: 2 },
-      usageSource: 'counted',
-      usageClamped: true,
-    })
-    expect(alarms).toEqual(['prompt-bound-exceeded'])
-    const subject = contentSubject('alpha/large-1', 'text')
-    const excluded = () => follower.state().find((state) => state.subject === subject)
-    await expect.poll(excluded).toMatchObject({ breaker: 'open', reason: 'underestimated' })
-    // The offer itself serves on.
-    expect(follower.health('alpha/large-1', 'acct_1')).toEqual({ kind: 'ready' })
-    expect(await enableOffer(redis, 'alpha/large-1')).toEqual([subject])
-    await expect.poll(excluded).toBeUndefined()
-    await follower.close()
+    logger.error = ((fields: object) => told.push(fields)) as never
+    const watching = { redis, subscriber, now: Date.now, logger }
+    const settings = { breakerFailures: 5, breakerWindowMs: 30_000, breakerCooldownMs: 10_000 }
+    const follower = await followOfferHealth(watching)
+    const teller = await createBreakerBoard({ ...watching, settings })
+    const learned = () => follower.learnedTokens('alpha/large-1', 'text')
+    for (const _ of ['first', 'repeated']) {
+      alpha.play(streams(textEvent('hello world') + finishEvent() + usageEvent(150, 2) + DONE))
+      const { outcome } = await call({ deps: { logger, board: teller } })
+      expect(outcome).toMatchObject({
+        usage: { promptTokens: 150, completionTokens: 2 },
+        usageSource: 'upstream',
+        usageClamped: false,
+      })
+      // 141 more than our own count of 9, rounded up.
+      await expect.poll(learned).toBe(192)
+    }
+    expect(told).toMatchObject([
+      {
+        alarm: 'prompt-bound-exceeded',
+        offerId: 'alpha/large-1',
+        reportedPrompt: 150,
+        bound: 100,
+        learned: 192,
+      },
+    ])
+    expect(follower.excludes('alpha/large-1', 'text', 'acct_1')).toBe(false)
+    expect(await enableOffer(redis, 'alpha/large-1')).toEqual([])
+    await expect.poll(learned).toBe(0)
+    follower.stop()
+    await teller.close()
   })
 
   test('that should be JSON is repaired when it is given whole, and left alone when streamed or cut', async () => {

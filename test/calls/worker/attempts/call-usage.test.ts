@@ -1,10 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import {
+  checkUsage,
   isPlausibleCompletion,
   promptFault,
   type UsageLimits,
   withinHold,
 } from '../../../../src/calls/worker/attempts/call-usage.ts'
+import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-job.ts'
+import type { CallUsage } from '../../../../src/core/calls/call-outcome.ts'
+import type { UsageFaults } from '../../../../src/core/calls/usage.ts'
+import { createLogger } from '../../../../src/platform/observability/logger.ts'
 
 const LIMITS: UsageLimits = {
   promptTokensBound: 100,
@@ -20,7 +25,7 @@ describe('the reported tokens of a prompt', () => {
     expect(promptFault(tokens, LIMITS)).toBeNull()
   })
 
-  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60, 2_401, 128_001])(
+  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60, 4_497, 128_001])(
     'cannot be %d',
     (tokens) => {
       expect(promptFault(tokens, LIMITS)).toBe('absurd')
@@ -29,7 +34,7 @@ describe('the reported tokens of a prompt', () => {
 
   test('show a bound that was too low where they are somewhat more, or as much as media may take', () => {
     expect(promptFault(101, LIMITS)).toBe('beyond-bound')
-    expect(promptFault(2_400, LIMITS)).toBe('beyond-bound')
+    expect(promptFault(4_496, LIMITS)).toBe('beyond-bound')
     expect(promptFault(100_000, { ...LIMITS, hasMedia: true })).toBe('beyond-bound')
     expect(promptFault(128_001, { ...LIMITS, hasMedia: true })).toBe('absurd')
   })
@@ -57,4 +62,50 @@ describe('the reported tokens of a completion', () => {
 test('our own figures never come to more than was held', () => {
   const much = { promptTokens: 1_000, completionTokens: 9_000 }
   expect(withinHold(much, LIMITS)).toEqual({ promptTokens: 100, completionTokens: 4_000 })
+})
+
+describe('a prompt beyond its bound', () => {
+  const told: unknown[][] = []
+  const board = {
+    learn: (...args: unknown[]) => void told.push(['learn', ...args.slice(0, 3)]),
+    exclude: (...args: unknown[]) => void told.push(['exclude', ...args.slice(0, 3)]),
+  }
+  /** Our own count of the empty prompt is 3. */
+  const taught = async (
+    promptTokens: number,
+    prompt: UsageFaults['prompt'],
+    served: Partial<Candidate> = {},
+  ) => {
+    told.length = 0
+    await checkUsage(
+      { promptTokens, completionTokens: 2 },
+      {
+        used: { usage: { promptTokens, completionTokens: 2 } } as CallUsage,
+        faults: { prompt, completion: false },
+      },
+      {
+        envelope: { accountId: 'acct_1' } as CallEnvelope,
+        body: { kind: 'chat', messages: [], parameters: {} },
+        served: { offerId: 'acme/one', promptTokensBound: 1_000, ...served } as Candidate,
+      },
+      { board, logger: createLogger('silent', 'test') },
+    )
+    return told
+  }
+
+  test('teaches the tokens above our own count, rounded up', async () => {
+    expect(await taught(1_010, 'beyond-bound')).toEqual([['learn', 'acme/one', 'text', 1_024]])
+    expect(await taught(1_010, 'beyond-hold')).toEqual([['learn', 'acme/one', 'text', 1_024]])
+  })
+
+  test('closes the offer to its account where no call could hold as much, and only if it was not paid', async () => {
+    expect(await taught(4_200, 'beyond-hold')).toEqual([['exclude', 'acme/one', 'text', 'acct_1']])
+    expect(await taught(4_200, 'beyond-bound')).toEqual([])
+  })
+
+  test('says nothing where the report is impossible, or the key is the client’s', async () => {
+    expect(await taught(4_200, 'absurd')).toEqual([])
+    expect(await taught(1_010, 'beyond-bound', { providerKeyId: 'key_1' })).toEqual([])
+    expect(await taught(4_200, 'beyond-hold', { providerKeyId: 'key_1' })).toEqual([])
+  })
 })

@@ -56,7 +56,8 @@ describe('the usage of a call for a result', () => {
     reasoning: false,
     ...more,
   })
-  const envelope = {} as CallEnvelope
+  /** The hold of the candidate, and what seven tokens more cost. */
+  const envelope = { holdPico: String(50 * 7 + 2 * 1_900_000_000 + 7 * 7) } as CallEnvelope
   const body = rerank('a query', ['a document'])
   const counts = { text: async () => 0, prompt: async () => 20 }
 
@@ -66,18 +67,32 @@ describe('the usage of a call for a result', () => {
     ['is counted in part', { promptTokens: 0, units: 2 }, { promptTokens: 20, units: 2 }, 'upstream', null],
     ['cannot be negative', { promptTokens: -1 }, { promptTokens: 20, units: 1 }, 'counted', 'absurd'],
     [
-      'can be beyond our bound of tokens',
-      { promptTokens: 51 },
-      { promptTokens: 20, units: 1 },
-      'counted',
+      'can be beyond our bound of tokens, and is charged as far as the hold reaches',
+      { promptTokens: 57, units: 2 },
+      { promptTokens: 57, units: 2 },
+      'upstream',
       'beyond-bound',
+    ],
+    [
+      'is charged no further than that',
+      { promptTokens: 58, units: 2 },
+      { promptTokens: 57, units: 2 },
+      'counted',
+      'beyond-hold',
     ],
     [
       'can be beyond our bound of searches',
       { promptTokens: 5, units: 3 },
+      { promptTokens: 5, units: 2 },
+      'counted',
+      'beyond-hold',
+    ],
+    [
+      'is not to be believed of texts longer than the window',
+      { promptTokens: 101, units: 2 },
       { promptTokens: 20, units: 1 },
       'counted',
-      'beyond-bound',
+      'absurd',
     ],
     [
       'cannot be a million times as much',
@@ -96,7 +111,7 @@ describe('the usage of a call for a result', () => {
     expect(result.used).toEqual({
       usage: { ...used, completionTokens: 0 },
       usageSource: source,
-      usageClamped: fault !== null,
+      usageClamped: fault === 'absurd' || fault === 'beyond-hold',
     })
     expect(result.faults.prompt).toBe(fault)
   })
@@ -128,17 +143,19 @@ describe('the usage of a call for a result', () => {
         count,
         fc.nat(1_000),
         fc.boolean(),
-        async (promptTokens, units, counted, hasUnits) => {
+        fc.nat(5_000),
+        async (promptTokens, units, counted, hasUnits, more) => {
           const { units: bound, ...plain } = candidate()
           const served: Candidate = hasUnits && bound ? { ...plain, units: bound } : plain
           const finalUsage = { promptTokens, units, completionTokens: 0 }
-          const call = { envelope, body, served }
+          const rate = readRates(served.rate)
+          const held = mostPromptCost(promptBoundOf(served), rate) + BigInt(more)
+          const call = { envelope: { holdPico: String(held) } as CallEnvelope, body, served }
           const { used } = await usageOf({ text: '', finalUsage, produced: NOTHING_PRODUCED }, call, {
             ...counts,
             prompt: async () => counted,
           })
-          const rate = readRates(served.rate)
-          expect(costOf(used.usage, rate)).toBeLessThanOrEqual(mostPromptCost(promptBoundOf(served), rate))
+          expect(costOf(used.usage, rate)).toBeLessThanOrEqual(held)
         },
       ),
     )

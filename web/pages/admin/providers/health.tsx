@@ -38,7 +38,20 @@ export function OfferHealth({ offer }: { offer: OfferView }) {
       {until !== null && (
         <span className="text-sm whitespace-nowrap text-muted">next retry {formatMoment(until)}</span>
       )}
+      {addedTexts(offer).map((text) => (
+        <span key={text} className="text-sm text-muted">
+          {text}
+        </span>
+      ))}
     </span>
+  )
+}
+
+/** What its provider puts before prompts: seen in calls, by kinds of content, or else known of its model. */
+function addedTexts({ added_tokens: { stated, learned } }: OfferView): string[] {
+  if (learned.length === 0) return stated > 0 ? [`adds up to ${formatCount(stated)} tokens`] : []
+  return learned.map(
+    ({ content, tokens }) => `adds up to ${formatCount(tokens)} tokens to ${content}, seen in calls`,
   )
 }
 
