@@ -663,7 +663,7 @@ function buildCatalog(): CatalogSnapshot {
               vendor: 'sim',
               context_length: 10_000,
               max_output_tokens: 1_000,
-              list_price: { prompt: '1.20', completion: '2.30' },
+              list_price: { prompt: '0.40', completion: '2.30' },
               offers: [
                 { provider: 'alpha', upstream_model: 'm', assistant_prefill: true },
                 { provider: 'beta', upstream_model: 'm' },
