@@ -309,6 +309,9 @@ export class Gateway {
       clock: () => this.time.nowMs,
       random: this.random.unit,
     })
+    // A modelled server has both connections of an instance, and none to part: its messages would only delay the calls after
+    // a reconnect, in which the simulation looks for mistakes. See test/calls/api/channel-check.test.ts.
+    ;(path.hub as unknown as { check: { stop(): void } }).check.stop()
     await this.time.runAs(process, () => void path.hub.start())
     return path
   }
@@ -469,11 +472,15 @@ export class Gateway {
     readEpoch: ReadEpoch,
   ): Promise<CallPathParts['epoch']> {
     const emptied: Array<() => void> = []
+    const reconnected: Array<() => void> = []
     let watch: EpochWatch | null = null
     const start = async () => {
       watch = await watchEpoch({ redis, readEpoch, logger: LOGGER })
       watch.onEmptied(() => {
         for (const listener of emptied) listener()
+      })
+      watch.onReconnected(() => {
+        for (const listener of reconnected) listener()
       })
     }
     await this.time.runAs(process, () => void start().catch(() => undefined))
@@ -482,6 +489,7 @@ export class Gateway {
       durabilityToken: async () => (await watch?.durabilityToken()) ?? 'unknown',
       lastToken: () => watch?.lastToken() ?? 'none',
       onEmptied: (listener) => void emptied.push(listener),
+      onReconnected: (listener) => void reconnected.push(listener),
     }
   }
 

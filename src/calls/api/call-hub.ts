@@ -7,6 +7,7 @@ import {
   decodeFrames,
   type EarlyEnd,
   encodeFrames,
+  endsCall,
   type Frame,
   type FrameError,
 } from '../../core/calls/frames.ts'
@@ -28,6 +29,9 @@ const RECONNECTED_GRACE_MS = 2_000
 /** Ids of fully delivered calls: those of the last half minute at 1,500 calls a second. */
 const ENDED_REMEMBERED = 50_000
 
+/** A Redis that lost its last writes lost no acknowledgement of an end before. */
+const ACKNOWLEDGED_AGAIN_MS = 60_000
+
 /** Time for workers to report the end of calls that must stop, before clients get an error. */
 const SAY_WITHIN_MS = 1_000
 /** Time for workers to learn of ended calls when this instance stops. */
@@ -44,6 +48,8 @@ export interface CallHubOptions {
   /** A separate connection: it is put into subscriber mode. */
   subscriber: Redis
   publisher: Redis
+  /** How often delivered ends are acknowledged. Absent: each second. */
+  acknowledgeEveryMs?: number | undefined
   logger: Logger
   clock: () => number
   /** Counts the calls of an account among the places of this instance. */
@@ -61,7 +67,9 @@ export class CallHub {
   /** Frames of expected calls that arrived before they were registered. */
   private readonly early = new Map<string, Array<[worker: string | undefined, frame: Frame]>>()
   /** Fully delivered calls, oldest first. */
-  private readonly ended = new LRUCache<string, { by: string | undefined }>({ max: ENDED_REMEMBERED })
+  private readonly ended = new LRUCache<string, { by: string | undefined; atMs: number }>({
+    max: ENDED_REMEMBERED,
+  })
   private readonly options: CallHubOptions
   private readonly resends = new ResendQueue()
   private readonly acknowledgements: EndAcknowledgements
@@ -76,6 +84,7 @@ export class CallHub {
     this.acknowledgements = new EndAcknowledgements({
       redis: options.publisher,
       channel: this.channel,
+      everyMs: options.acknowledgeEveryMs,
       logger: options.logger,
     })
     const echo = (number: number) =>
@@ -186,6 +195,16 @@ export class CallHub {
     for (const call of this.calls.values()) call.redisLostWrites = true
   }
 
+  /** Redis may have lost the last acknowledgements, but not the ends: they are acknowledged again. */
+  acknowledgeAgain(): void {
+    const sinceMs = this.options.clock() - ACKNOWLEDGED_AGAIN_MS
+    // The newest come first.
+    for (const [callId, { atMs }] of this.ended.entries()) {
+      if (atMs < sinceMs) break
+      this.acknowledge(callId)
+    }
+  }
+
   /** After a loss of Redis's data: every waiting call may have lost its job, and is looked up now. */
   lookForAll(): void {
     for (const call of this.calls.values()) call.lookNow()
@@ -215,6 +234,7 @@ export class CallHub {
     while (clock() < untilMs && isCancelling()) await new Promise((resolve) => setTimeout(resolve, TICK_MS))
     this.stopTicking()
     this.check.stop()
+    this.ended.clear()
     await this.acknowledgements.close()
     await unsubscribeFrom(this.options.subscriber, this.channel)
   }
@@ -271,9 +291,14 @@ export class CallHub {
   private written(call: PendingCall): void {
     call.flush()
     if (!call.ended) return
-    this.ended.set(call.envelope.id, { by: call.endingRun })
-    this.acknowledgements.add(call.envelope.id)
+    this.ended.set(call.envelope.id, { by: call.endingRun, atMs: this.options.clock() })
+    this.acknowledge(call.envelope.id)
     this.forget(call.envelope.id)
+  }
+
+  private acknowledge(callId: string): void {
+    this.acknowledgements.add(callId)
+    this.startTicking()
   }
 
   /** The worker has been silent: probe it. Possibly only the ends of its calls were lost. */
@@ -294,6 +319,9 @@ export class CallHub {
 
   private answerForUnknown([callId, generation, , body, run]: Frame, worker: string | undefined): void {
     if (worker === undefined) return
+    const known = this.ended.get(callId)
+    // Redis forgot that the call was finished, and its worker finished it again.
+    if (endsCall(body) && known && known.by === (run ?? worker)) return this.acknowledge(callId)
     if (body[0] === 'takeover' || body[0] === 'was-ended') {
       // Neither finished nor known: no client waits for it, and its worker settles it.
       const end = this.ended.get(callId)

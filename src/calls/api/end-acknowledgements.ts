@@ -11,7 +11,7 @@ import { countSubscribers } from '../../platform/redis/relay-channel.ts'
  * Ends that were published to an API instance, until it acknowledges them, and the worker that can send them again. Redis counts a killed instance as a
  * subscriber as long as its connection is open, so a published end may not have been read. The script that finishes
  * calls records each (finish-calls.lua), and an instance acknowledges what it wrote to clients about once a second,
- * many calls in one command. Charged ends that an instance has not acknowledged when it is gone are
+ * many calls in one command, and again what a Redis may have lost. Charged ends that an instance has not acknowledged when it is gone are
  * credited.
  */
 
@@ -23,6 +23,8 @@ const AT_ONCE = 1_000
 interface AcknowledgementsOptions {
   redis: Pick<Redis, 'hdel' | 'hget'>
   channel: string
+  /** Absent: a second. */
+  everyMs?: number | undefined
   logger: Logger
 }
 
@@ -58,10 +60,11 @@ export class EndAcknowledgements {
 
   /** Call it some times a second. */
   tick(nowMs: number): void {
-    // Never more than a second ahead, unless the clock was set back.
-    const isDue = nowMs >= this.sendAtMs || this.sendAtMs - nowMs > ACKNOWLEDGE_EVERY_MS
+    const { everyMs = ACKNOWLEDGE_EVERY_MS } = this.options
+    // Never further ahead, unless the clock was set back.
+    const isDue = nowMs >= this.sendAtMs || this.sendAtMs - nowMs > everyMs
     if (this.written.length > 0 && isDue) {
-      this.sendAtMs = nowMs + ACKNOWLEDGE_EVERY_MS
+      this.sendAtMs = nowMs + everyMs
       void this.send()
     }
     this.written.push(...this.fresh)

@@ -380,6 +380,22 @@ describe('the ends that an instance delivered', () => {
     expect(acknowledged).toEqual([first, others])
   })
 
+  test('are acknowledged again, those of the last minute, where Redis may have lost its last writes', async () => {
+    const old = ended()
+    await passed(50_000)
+    const [first, second] = [ended(), ended()]
+    await passed(11_000)
+    expect(acknowledged).toEqual([[old], [first, second]])
+    hub.acknowledgeAgain()
+    await passed(1_500)
+    expect(acknowledged.slice(2).map((ids) => ids.toSorted())).toEqual([[first, second].toSorted()])
+    // Redis forgot the end as well: its worker published it again.
+    hear(first, 1, FINISH)
+    hearFrom('w2', [second, 1, 0, FINISH])
+    await passed(1_500)
+    expect(acknowledged.slice(3)).toEqual([[first]])
+  })
+
   test('are acknowledged when Redis is back, and when the instance stops', async () => {
     isRedisThere = false
     const first = ended()

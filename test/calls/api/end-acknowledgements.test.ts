@@ -2,6 +2,19 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { EndAcknowledgements } from '../../../src/calls/api/end-acknowledgements.ts'
 
+test('delivered ends are acknowledged as often as the instance says', () => {
+  const acknowledged: string[] = []
+  const hdel = async (_key: string, ...ids: string[]) => acknowledged.push(...ids)
+  const options = { redis: { hdel } as never, channel: 'api', logger: pino({ level: 'silent' }) }
+  const acknowledgements = new EndAcknowledgements({ ...options, everyMs: 200 })
+  for (let nowMs = 0; nowMs < 1_000; nowMs += 100) {
+    acknowledgements.add(String(nowMs))
+    acknowledgements.tick(nowMs)
+  }
+  // What the last tick saw is not sent yet.
+  expect(acknowledged).toHaveLength(9)
+})
+
 test('delivered ends are acknowledged about once a second, also after the clock was put back', () => {
   const acknowledged: string[] = []
   const hdel = async (_key: string, ...ids: string[]) => acknowledged.push(...ids)
