@@ -12,6 +12,7 @@ export interface ModelJob<Data> {
   state: JobState
   /** How often it was claimed. */
   attemptsStarted: number
+  stalls: number
   token: string | null
   lockUntilMs: number
   delayUntilMs: number
@@ -85,7 +86,7 @@ export class ModelQueue<Data> {
     const state = delayMs > 0 ? 'delayed' : 'waiting'
     // What travels through Redis is a copy.
     const copy = JSON.parse(JSON.stringify(data)) as Data
-    const claim = { attemptsStarted: 0, token: null, lockUntilMs: 0 }
+    const claim = { attemptsStarted: 0, stalls: 0, token: null, lockUntilMs: 0 }
     const job: ModelJob<Data> = {
       id,
       name,
@@ -168,7 +169,7 @@ export class ModelQueue<Data> {
     for (const id of this.suspects) {
       const job = this.jobs.get(id)
       if (job?.state !== 'active' || this.holder(job) !== null) continue
-      Object.assign(job, { state: 'waiting', token: null })
+      Object.assign(job, { state: 'waiting', token: null, stalls: job.stalls + 1 })
       this.wake()
     }
     const active = [...this.jobs.values()].filter((job) => job.state === 'active')

@@ -59,8 +59,8 @@ async function answerOf(run: () => unknown): Promise<unknown> {
   }
 }
 
-const claimed = (job: { id?: string; attemptsStarted: number } | null | undefined) =>
-  job ? { id: job.id, attemptsStarted: job.attemptsStarted } : null
+const claimed = (job: { id?: string; attemptsStarted: number; stalls: number } | null | undefined) =>
+  job ? { id: job.id, attemptsStarted: job.attemptsStarted, stalls: job.stalls } : null
 
 const dataOf = (callId: string): CallJob => ({
   envelope: { id: callId } as unknown as CallEnvelope,

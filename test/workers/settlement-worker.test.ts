@@ -380,6 +380,7 @@ describe('the pace of settlement', () => {
     id: newId('settle'),
     data: { records: [settlementOf('acct_1')] },
     attemptsStarted: 1,
+    stalls: 0,
   })
 
   /** Settles what waits from a queue without a server; resolves to the time that took, when all is settled. */

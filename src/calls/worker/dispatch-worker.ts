@@ -117,7 +117,11 @@ export class DispatchWorker {
       token: this.jobs.token,
       lockMs: this.options.lockMs,
       run: (data, body) =>
-        this.slots.run({ job: { id: data.envelope.id, data, attemptsStarted: 1 }, claimedAt, body }),
+        this.slots.run({
+          job: { id: data.envelope.id, data, attemptsStarted: 1, stalls: 0 },
+          claimedAt,
+          body,
+        }),
       giveBack: () => this.slots.giveBack(),
     }
   }
@@ -140,7 +144,7 @@ export class DispatchWorker {
     if (this.leases.adopt(callId, job.attemptsStarted, claimedAt)) return
     // A revived call counts its earlier claims.
     const generation = job.attemptsStarted + (job.data.claims ?? 0)
-    const held = this.leases.add(job.data, generation, claimedAt)
+    const held = this.leases.add(job.data, generation, claimedAt, job.stalls)
     if (generation === 1) this.restoreHold(job.data.envelope)
     try {
       const remainder = this.stopping ? 'hand-back' : await runCall(held, this.runner, body)

@@ -14,6 +14,8 @@ export interface HeldLease {
   generation: number
   /** Number of claims of its job, from 1. */
   number: number
+  /** How often the call stalled before: its worker died, or stood still. */
+  stalls: number
   /** When the lock was last certainly taken or renewed, unix ms. */
   renewedAt: number
   /** The epoch of Redis's data at that time. */
@@ -75,10 +77,10 @@ export class Leases {
     this.options = options
   }
 
-  add(job: CallJob, generation: number, renewedAt: number): HeldLease {
+  add(job: CallJob, generation: number, renewedAt: number, stalls = 0): HeldLease {
     const epoch = this.options.epoch.current()
     const number = generation - (job.claims ?? 0)
-    const lease: HeldLease = { job, generation, number, renewedAt, epoch, state: 'held' }
+    const lease: HeldLease = { job, generation, number, stalls, renewedAt, epoch, state: 'held' }
     const before = this.held.get(job.envelope.id)
     if (before) enter(before, 'over')
     this.held.set(job.envelope.id, lease)

@@ -56,8 +56,11 @@ export type JobRemainder =
   /** It is another worker's by now; or Redis takes no writes, and it remains until another claim finds the call settled. */
   | 'leave'
 
-/** Maximum claims of a call, so that a call that kills its workers ends. */
-const MAX_CLAIMS = 5
+/**
+ * A call whose workers died or stood still so often before its client received anything is ended: what it contains may be
+ * the cause, and every further worker would be lost to it. One stall alone is an ordinary crash.
+ */
+const STALLS_MAX = 2
 
 /**
  * Runs one claimed call to its end: the failover chain, the frames, the settlement. Its client receives the end, the
@@ -116,7 +119,7 @@ class CallRun {
 
   /** Runs the call until its outcome is known, or until it is not this worker's to end. */
   async outcome(openedBody?: string): Promise<CallOutcome | JobRemainder> {
-    const { job, generation } = this.#lease
+    const { job, generation, stalls } = this.#lease
     const { clock, logger } = this.#deps
     const call = this.#call
     const envelope = this.#envelope
@@ -127,7 +130,7 @@ class CallRun {
       const delivered = generation === 1 ? null : await askTakeover(call)
       if (isShutdown()) return 'hand-back'
       if (delivered?.finished) return 'complete'
-      if (delivered === null && generation > MAX_CLAIMS) return failedCall(CALL_ERRORS.failedInside)
+      if (delivered === null && stalls >= STALLS_MAX) return this.#stoppedWorkers()
       const body = openedBody === undefined ? await bodyOf(job, this.#deps) : readBody(openedBody)
       if (body === null) return failedCall(CALL_ERRORS.bodyGone)
       this.#body = body
@@ -147,6 +150,13 @@ class CallRun {
       logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
       return failedCall(error instanceof ApiError ? frameErrorOf(error) : CALL_ERRORS.failedInside)
     }
+  }
+
+  #stoppedWorkers(): CallOutcome {
+    const { id: callId, accountId } = this.#envelope
+    const fields = { subject: accountId, callId, accountId }
+    this.#deps.logger.error({ alarm: 'call-stops-workers', ...fields }, 'call ended, its workers stopped')
+    return failedCall(CALL_ERRORS.stopsWorkers)
   }
 
   /**

@@ -271,6 +271,12 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: ({ subject }) => `The daily list of ${subject} could not be read.`,
     page: '/ledger',
   },
+  'call-stops-workers': {
+    severity: 'critical',
+    ...event,
+    sentence: ({ subject, fields }) =>
+      `Call ${of(fields, 'callId')} of account ${subject} was ended: two dispatch workers died or stood still while they prepared it.`,
+  },
   'account-suspended': {
     severity: 'info',
     ...event,

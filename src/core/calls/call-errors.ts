@@ -25,6 +25,12 @@ export const CALL_ERRORS = {
     code: 'internal_error',
     message: 'An internal error occurred. Retry, and report the request id if it persists.',
   },
+  /** Its workers died or stood still, twice, before anything was sent. */
+  stopsWorkers: {
+    code: 'internal_error',
+    message:
+      'Two workers of the gateway stopped while they prepared this call, so it was ended. Send a simpler request, and report the request id.',
+  },
   /** A provider or worker failed after content was sent. */
   brokeOff: {
     code: 'all_providers_failed',

@@ -11,6 +11,8 @@ export interface ClaimedJob<Data> {
   data: Data
   /** The number of claims of this job, including this one. */
   attemptsStarted: number
+  /** How often its lock ran out at a worker that died or stood still, and it went back to the queue. */
+  stalls: number
 }
 
 export interface AwaitedJob<Data> {
@@ -104,18 +106,23 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
   blocking.on('ready', identify)
   if (blocking.status === 'ready') void identify()
 
-  type Claimed = Array<[id: string, data: string, attemptsStarted: number] | 'more'>
+  type Claimed = Array<[id: string, data: string, attemptsStarted: number, stalls: number] | 'more'>
   async function readClaim(claimed: unknown): Promise<Array<ClaimedJob<Data>>> {
     if (claimed !== 'due') {
       return (claimed as Claimed).flatMap((one) => {
         if (one === 'more') return []
-        const [id, data, attemptsStarted] = one
-        return { id, data: JSON.parse(data) as Data, attemptsStarted }
+        const [id, data, attemptsStarted, stalls] = one
+        return { id, data: JSON.parse(data) as Data, attemptsStarted, stalls }
       })
     }
     // BullMQ's claim also moves delayed jobs that are due.
-    const { id, data, attemptsStarted } = (await worker.getNextJob(token, { block: false })) ?? {}
-    return id !== undefined && data ? [{ id, data, attemptsStarted: attemptsStarted! }] : []
+    const {
+      id,
+      data,
+      attemptsStarted,
+      stalledCounter: stalls,
+    } = (await worker.getNextJob(token, { block: false })) ?? {}
+    return id !== undefined && data ? [{ id, data, attemptsStarted: attemptsStarted!, stalls: stalls! }] : []
   }
 
   return {
