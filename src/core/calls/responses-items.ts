@@ -1,5 +1,6 @@
 import { type Fields, isObject } from '../json/json-object.ts'
 import { invalid } from '../kernel/errors.ts'
+import { tooManyValues } from './chat-request.ts'
 
 /** An item of a stored response or of its input. */
 export type StoredItem = Fields & { id: string }
@@ -12,6 +13,8 @@ const isReference = (item: unknown): item is { id: string } =>
 
 /** The most items that an input may refer to: each of them may be many times as long as its reference. */
 const REFERENCES_MAX = 64
+/** The most names and values in them together, as in a body. */
+const REFERENCED_VALUES_MAX = 100_000
 
 /**
  * The calls whose items an input refers to. Throws ApiError for more references than are followed, and for a second one
@@ -37,14 +40,27 @@ export function referencedCalls(input: string | readonly unknown[]): string[] {
   return [...calls]
 }
 
-/** An input with the items that it refers to; references to other items stay. */
+/** An input with the items that it refers to; references to other items stay. Throws ApiError for too many values. */
 export function withReferencedItems(
   input: string | unknown[],
   items: readonly StoredItem[],
 ): string | unknown[] {
   if (typeof input === 'string' || items.length === 0) return input
   const known = new Map(items.map((item) => [item.id, item]))
-  return input.map((item) => (isReference(item) ? (known.get(item.id) ?? item) : item))
+  let values = 0
+  return input.map((item) => {
+    const found = isReference(item) ? known.get(item.id) : undefined
+    if (found === undefined) return item
+    values += valuesIn(found)
+    if (values > REFERENCED_VALUES_MAX) throw tooManyValues(REFERENCED_VALUES_MAX)
+    return found
+  })
+}
+
+/** Entries of lists and objects, at all levels. */
+function valuesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  return Object.values(value).reduce((sum: number, part) => sum + valuesIn(part), 1)
 }
 
 /** The ids that an input refers to. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createValidator } from '../../../src/core/api/schema-validator.ts'
-import { referencedCalls } from '../../../src/core/calls/responses-items.ts'
+import { referencedCalls, withReferencedItems } from '../../../src/core/calls/responses-items.ts'
 import { normalizeResponsesRequest, ResponsesBody } from '../../../src/core/calls/responses-request.ts'
 
 const NOTHING_KNOWN = { history: [], openReasoning: () => null }
@@ -267,4 +267,11 @@ test('fields without effect are named', () => {
     top_logprobs: 2,
   })
   expect(ignored).toEqual(['text.verbosity', 'reasoning.summary', 'top_logprobs'])
+})
+
+test('the items that an input refers to have no more values together than a body may', () => {
+  const items = ['a', 'b'].map((id) => ({ id, type: 'message', content: Array(60_000).fill('x') }))
+  const input = items.map(({ id }) => reference(id))
+  expect(withReferencedItems(input.slice(1), items)).toEqual(items.slice(1))
+  expect(() => withReferencedItems(input, items)).toThrow(/at most 100000 names and values/)
 })
