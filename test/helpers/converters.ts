@@ -123,7 +123,10 @@ export function served({ refusalOf, reads }: Reader, body: unknown): string[] {
   const { input } = body as { input?: unknown[] }
   if (Array.isArray(input)) {
     attempt(() => referencedCalls(input))
-    withReferencedItems(input, inputItems(input, 'chatcmpl_0'))
+    withReferencedItems(
+      input,
+      inputItems(input, 'chatcmpl_0', () => true),
+    )
   }
   const requests = reads.map((read) => attempt(() => read(body, CONTEXT)) as Read | null)
   const call = requests.map((request) => request?.call ?? request).find((request) => request?.content)
