@@ -193,6 +193,19 @@ describe('a path that takes other methods', () => {
       `${method} ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${owner.key}\r\nconnection: close\r\n\r\n`,
     )
 
+  test.each(['/v2/responses', '/nowhere'])(
+    'a request for a WebSocket at %s is answered 426 at once',
+    async (path) => {
+      const answer = await rawExchange(
+        stack.url,
+        `GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${owner.key}\r\nconnection: Upgrade, close\r\nupgrade: websocket\r\n` +
+          'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+      )
+      expectRawError(answer, 426, 'websocket_unsupported')
+      expect(answer).toMatch(/^upgrade: HTTP\/1\.1\r$/im)
+    },
+  )
+
   test.each([
     ['TRACE', CHAT_PATH, 'POST'],
     ['QUERY', '/v1/generations/x1', 'GET, HEAD'],

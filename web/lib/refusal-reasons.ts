@@ -14,6 +14,7 @@ const REASONS: Readonly<Record<string, string>> = {
   surface_unavailable: 'Unknown endpoint',
   not_found: 'Not found',
   method_not_allowed: 'Wrong HTTP method',
+  websocket_unsupported: 'WebSocket requested',
   invalid_request: 'Invalid request',
   invalid_json: 'Invalid JSON',
   unsupported_media_type: 'Unsupported content type',

@@ -28,6 +28,7 @@ const CATALOGUE = {
   request_too_large: [413, 'invalid_request_error'],
   unsupported_media_type: [415, 'invalid_request_error'],
   unsupported_shape: [422, 'invalid_request_error'],
+  websocket_unsupported: [426, 'invalid_request_error'],
   rate_limit_exceeded: [429, 'rate_limit_error'],
   concurrency_limit_exceeded: [429, 'rate_limit_error'],
   internal_error: [500, 'server_error'],

@@ -22,7 +22,7 @@ interface Path {
   methods: Set<string>
 }
 
-/** Rejects requests without a route, before a body is read. */
+/** Rejects requests without a route, and those for a WebSocket, before a body is read. */
 export const unroutedRequests = plugin(
   async (app) => {
     const paths = new Map<string, Path>()
@@ -38,9 +38,13 @@ export const unroutedRequests = plugin(
       reply.header('allow', methods.join(', '))
       return new ApiError('method_not_allowed', `Use ${methods.join(' or ')} ${pathOf(request)}.`)
     })
-    app.addHook('onRequest', (request, reply, done) =>
-      done(request.is404 ? app.refusalOfUnrouted(request, reply) : undefined),
-    )
+    app.addHook('onRequest', (request, reply, done) => {
+      if (request.headers.upgrade?.toLowerCase() === 'websocket') {
+        reply.header('upgrade', 'HTTP/1.1')
+        return done(new ApiError('websocket_unsupported', 'WebSocket is not served here. Use HTTP.'))
+      }
+      done(request.is404 ? app.refusalOfUnrouted(request, reply) : undefined)
+    })
   },
   { name: 'unrouted-requests', dependencies: ['send-errors'] },
 )
