@@ -42,6 +42,10 @@ import { createConflictStore } from '../../src/billing/settlement/conflict-store
 import { creditReportedFailures } from '../../src/billing/settlement/credit-reported-failures.ts'
 import { createQuarantineStore } from '../../src/billing/settlement/quarantine-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
+import {
+  createStoredResponseStore,
+  STORED_RESPONSE_PURPOSE,
+} from '../../src/calls/stored-responses/stored-response-store.ts'
 import { CALL_SORTS } from '../../src/core/api/calls.ts'
 import { allowancePeriod } from '../../src/core/billing/allowance-period.ts'
 import { accountBudget, keyBudget, memberBudget } from '../../src/core/billing/budget.ts'
@@ -54,6 +58,7 @@ import { CALL_PAYMENT_ACCOUNT } from '../../src/core/payments/x402.ts'
 import { createAccountDeletion } from '../../src/operations/account-deletion.ts'
 import { eraseDeletedAccounts } from '../../src/operations/account-erasure.ts'
 import { createCallPaymentStore } from '../../src/payments/x402/call-payment-store.ts'
+import { createSealer } from '../../src/platform/sealing.ts'
 import {
   failedSettlementOf,
   openTestAccount,
@@ -302,6 +307,16 @@ async function runEverything(): Promise<void> {
     },
     adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, holds }),
   }).delete(holder!, { personId: other, password: '', forfeitUsd: null })
+  const storedResponses = createStoredResponseStore(
+    postgres,
+    createSealer([Buffer.alloc(32, 7)], STORED_RESPONSE_PURPOSE),
+    { bytesPerAccount: 1_000_000, bytesInAll: 1_000_000 },
+  )
+  const reader = { accountId: busy, keyId: 'key_none' }
+  await storedResponses.find(reader, 'chatcmpl_none')
+  await storedResponses.chain(reader, 'chatcmpl_none', 1_000)
+  await storedResponses.latest(busy)
+
   await eraseDeletedAccounts({ postgres, holds, announce, logger }, new AbortController().signal)
 }
 

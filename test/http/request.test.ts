@@ -190,10 +190,10 @@ describe('messages', () => {
     expect(JSON.stringify(message.content)).toBe(JSON.stringify(content))
   })
 
-  test('keep every character of a string', async () => {
+  test('keep every character of a string, but for half a surrogate pair, which strict servers refuse', async () => {
     const text = `\u0000\u0007\t\r\n\u007f\u2028\u2029 \ud800 lone, 👩‍👩‍👧 joined, e\u0301 combined, \ufeff mark, "\\/`
     const { body } = await forwarded({ messages: [{ role: 'user', content: text }] })
-    expect((body.messages as [{ content: string }])[0].content).toBe(text)
+    expect((body.messages as [{ content: string }])[0].content).toBe(text.toWellFormed())
   })
 
   test('up to 2,048 messages are forwarded', async () => {

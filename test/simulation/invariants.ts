@@ -268,7 +268,7 @@ export function brokenRest(world: World): string | null {
   for (const call of world.calls) {
     if (call.status === 'waiting') return `${call.id}: its client still waits`
     // The first load of a balance waits for workers, and may take most of the time that a call may wait.
-    const isFirst = call.errorCode === 'request_timeout' && call.startedAtMs < FIRST_LOADED_MS
+    const isFirst = call.errorCode === 'request_timeout' && call.startedAtMs < START_MS + FIRST_LOADED_MS
     if (world.isUntouched(call.accountId) && FAULTS.test(call.errorCode ?? '') && !isFirst)
       return `${call.id}: ended with ${call.errorCode}, though nothing happened to its servers`
     if (wasChargedRefused(world, call)) return `${call.id}: was refused, is charged, and nobody says so`
@@ -286,7 +286,7 @@ export function brokenRest(world: World): string | null {
   return null
 }
 
-/** By then the balances that calls asked for first are loaded: the grace of a new epoch, and long latencies. */
+/** After the start: by then the balances that calls asked for first are loaded: the grace of a new epoch, and long latencies. */
 const FIRST_LOADED_MS = 2_500
 
 /** What only a fault of the gateway or its servers ends a call with; an error without a code is of a server. */

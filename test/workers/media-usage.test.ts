@@ -26,7 +26,9 @@ async function charged(reported: object | null, candidate = CANDIDATE) {
   const answer = { text: 'one two three', finalUsage: usage, produced } as unknown as Parameters<
     typeof usageOf
   >[0]
-  const call = { envelope: {}, body, served: candidate } as unknown as Parameters<typeof usageOf>[1]
+  const call = { envelope: { holdPico: '100000' }, body, served: candidate } as unknown as Parameters<
+    typeof usageOf
+  >[1]
   const { used, faults } = await usageOf(answer, call, COUNTS)
   return { usage: used.usage, fault: faults.prompt, cost: costOf(used.usage, readRates(candidate.rate)) }
 }

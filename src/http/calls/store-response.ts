@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { StoredResponseStore, TurnToStore } from '../../calls/stored-responses/stored-response-store.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
@@ -8,10 +9,29 @@ import type { CompletionHead, CompletionWriter } from './completion-writer.ts'
 import type { ResponsesFormat } from './responses-format.ts'
 
 /** A response that is to be stored with its input. */
-export interface StoredCall extends Pick<TurnToStore, 'accountId' | 'keyId' | 'previousId' | 'input'> {
+export interface StoredCall extends Pick<TurnToStore, 'accountId' | 'keyId' | 'previousId'> {
+  /** The items of the input, JSON. */
+  input: Promise<string>
   format: ResponsesFormat
   store: Pick<StoredResponseStore, 'put' | 'end' | 'delete'>
   logger: Logger
+}
+
+const WRITTEN_A_TURN_CHARS = 256 * 1024
+
+/** The JSON of items, a part in each turn of the event loop: a history of an agent has megabytes. */
+export async function writeInTurns(items: readonly object[]): Promise<string> {
+  const written: string[] = []
+  let chars = 0
+  for (const item of items) {
+    const text = JSON.stringify(item)
+    written.push(text)
+    chars += text.length
+    if (chars < WRITTEN_A_TURN_CHARS) continue
+    chars = 0
+    await nextTurn()
+  }
+  return `[${written.join(',')}]`
 }
 
 /** The client waits for its response until it is stored. */
@@ -65,10 +85,9 @@ async function isStored(
   const overdue = new Promise<'overdue'>((resolve) => {
     timer = setTimeout(() => resolve('overdue'), STORED_WITHIN_MS)
   })
-  const put = store.put({
-    ...{ callId, accountId, keyId, previousId, response, input },
-    isRunning: false,
-  })
+  const put = input.then((items) =>
+    store.put({ ...{ callId, accountId, keyId, previousId, response }, input: items, isRunning: false }),
+  )
   try {
     const result = await Promise.race([put, overdue])
     if (result !== 'overdue') return result

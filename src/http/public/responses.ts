@@ -24,7 +24,7 @@ import { onResponses } from '../../core/presets/apply-preset.ts'
 import { parseStored } from '../bounded-parse.ts'
 import { ResponsesFormat } from '../calls/responses-format.ts'
 import { callingKey, mayCall, type RequestedCall, serveCall } from '../calls/serve-call.ts'
-import { backgroundResponse, type StoredCall, storeBeforeEnd } from '../calls/store-response.ts'
+import { backgroundResponse, type StoredCall, storeBeforeEnd, writeInTurns } from '../calls/store-response.ts'
 import { jsonArrayOf, readerOf, readStored } from '../calls/stored-reads.ts'
 import { withPreset } from '../calls/use-preset.ts'
 import { noSuchResponse, streamStoredResponse } from './stored-responses.ts'
@@ -87,7 +87,7 @@ export const responsesRoute =
         const isReadable = (encrypted: string) => openReasoning(encrypted) !== null
         const toStore = (): StoredCall => ({
           ...{ accountId, keyId: key.keyId, previousId, format, store, logger },
-          input: JSON.stringify(inputItems(asked.input, callId, isReadable)),
+          input: writeInTurns(inputItems(asked.input, callId, isReadable)),
         })
         requested.planned = { callId }
         if (isBackground) return inBackground(requested, callId, toStore(), request, reply)
@@ -116,7 +116,8 @@ export const responsesRoute =
       const head = { id: callId, created: Math.floor(Date.now() / 1000), model: requested.call.models[0]! }
       const response = backgroundResponse(head, stored, () => backgroundCalls.remove(callId))
       const isPut = await store.put({
-        ...{ callId, accountId, keyId, previousId, input },
+        ...{ callId, accountId, keyId, previousId },
+        input: await input,
         response: response.running,
         isRunning: true,
       })
