@@ -70,11 +70,12 @@ const ESCAPES =
   /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[dD][89a-fA-F][\da-fA-F]{2}|[\s\S])/g
 
 const LONE_CHARS = 6
+const SURROGATE = /\\u[dD]/
 
 /** JSON text with U+FFFD in place of lone surrogates, which strict servers refuse. Linear in the text's length. */
 export function withoutLoneSurrogates(json: string): string {
-  // Serializing escapes them, and nothing else in this way.
-  if (!json.includes('\\ud') && !json.includes('\\uD')) return json
+  // Serializing escapes them, and nothing else in this way. Faster than two searches of a text with many escapes.
+  if (!SURROGATE.test(json)) return json
   return json.replace(ESCAPES, (found) => (found.length === LONE_CHARS ? '\ufffd' : found))
 }
 
