@@ -29,7 +29,7 @@ const isLowerCase = (code: number) => code >= 97 && code <= 122
  * lower-case words, common characters of other scripts, runs of spaces.
  *
  * One pass, a few nanoseconds per character. For the bound of ordinary text, and its margin for
- * unpublished vocabularies, see `docs/decisions/0034-text-bound-covers-every-vocabulary.md`.
+ * unpublished vocabularies, see `docs/decisions/0005-hold-is-a-bound.md`.
  */
 export function textTokensBound(text: string): number {
   let tokens = 0
@@ -78,7 +78,7 @@ function readWord(text: string, start: number): void {
 }
 
 /**
- * Common properties of the vocabularies of chat models, as computed from them (decision 34).
+ * Common properties of the vocabularies of chat models, as computed from them (decision 5).
  *
  * For every three characters of a word (0: a space, or none; 1 to 26: the letters), at `(a * 27 + b) * 27 + c`,
  * which neighbours some vocabulary leaves: 1: `b|c`, 2: `ab|c`, 4: `a|bc`.
