@@ -1,7 +1,7 @@
 /**
  * What `auto` does with prompts, without sending them anywhere:
  *
- *   score FILE.jsonl      reads lines of {id, prompt} or {id, messages}, prints lines of {id, score, kind, tier, model}
+ *   score FILE.jsonl      reads lines of {id, prompt} or {id, messages}, prints lines of {id, score, kind, model}
  *   calibrate FILE.jsonl  the same lines of your own traffic, to prices of a point for the catalog document
  *   explain "PROMPT"      kind and score, what moved it, and the models that each profile would try with their quality,
  *                         cost and value; with --messages FILE.json, a file with {messages}, also whether the
@@ -21,7 +21,7 @@ import { arenaNames, arenaPredictions, arenaPrompts } from '../core/auto/arena-p
 import { chooseAutoModels } from '../core/auto/auto-routing.ts'
 import { type AutoExplanation, explainAuto } from '../core/auto/explain-auto.ts'
 import { fittedPointUsd } from '../core/auto/fitted-point-usd.ts'
-import { ROUTING_PROFILES, type RoutingProfile } from '../core/auto/tiers.ts'
+import { ROUTING_PROFILES, type RoutingProfile } from '../core/auto/routing-profiles.ts'
 import { type ChatContent, parseChatRequest } from '../core/calls/chat-request.ts'
 import { chatNeeds } from '../core/calls/kinds/chat.ts'
 import { type CatalogSnapshot, compareByPrice } from '../core/catalog/catalog.ts'
@@ -109,8 +109,8 @@ async function scoreFile(
 ): Promise<CommandOutput> {
   const data = (await readLines(path)).map(({ id, ...content }) => {
     const needs = chatNeeds({ ...content, routingProfile: profile })
-    const { score, kind, tier, models } = chooseAutoModels(needs.auto, needs, catalog, () => true)
-    return { id, score: Number(score.toFixed(SCORE_DECIMALS)), kind, tier, model: models[0]?.id ?? null }
+    const { score, kind, models } = chooseAutoModels(needs.auto, needs, catalog, () => true)
+    return { id, score: Number(score.toFixed(SCORE_DECIMALS)), kind, model: models[0]?.id ?? null }
   })
   return { data, text: data.map((scored) => JSON.stringify(scored)).join('\n') }
 }

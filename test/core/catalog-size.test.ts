@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { chooseAutoModels } from '../../src/core/auto/auto-routing.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
+import { chatNeeds } from '../../src/core/calls/kinds/chat.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import type { DocumentModel } from '../../src/core/catalog/catalog-document.ts'
 import { builtCatalog } from '../helpers/built-catalog.ts'
@@ -55,13 +57,23 @@ function planTime(catalog: CatalogSnapshot, asked: ReturnType<typeof request>): 
   return median(Array.from({ length: ROUNDS }, round))
 }
 
+test('auto values every model, and checks few of them against the request', () => {
+  const needs = chatNeeds(request({ model: 'auto' }).content)
+  const checked = [SMALL, LARGE].map((size) => {
+    let models = 0
+    chooseAutoModels(needs.auto, needs, snapshotOf(catalogOf(size)), () => ++models > 0)
+    return models
+  })
+  expect(checked[0]).toBeLessThan(10)
+  expect(checked[1]).toBe(checked[0])
+})
+
 describe('the time to plan a call does not grow with the catalog', () => {
   const small = snapshotOf(catalogOf(SMALL))
   const large = snapshotOf(catalogOf(LARGE))
 
   test.each([
     ['of a named model', { model: 'v5/model-5' }],
-    ['of auto', { model: 'auto' }],
     ['of eight models', { models: Array.from({ length: 8 }, (_, index) => `v${index}/model-${index}`) }],
   ])('%s', (_what, fields) => {
     const asked = request(fields)

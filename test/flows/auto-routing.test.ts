@@ -19,22 +19,21 @@ async function call(body: Record<string, unknown>) {
 }
 
 describe('a call to auto', () => {
-  test('is recorded with its score, tier and profile, of which its client is told nothing', async () => {
+  test('is recorded with its score and profile, of which its client is told nothing', async () => {
     const { text, headers, record } = await call({ model: 'auto', routing_profile: 'premium' })
     expect(record.autoScore).toBeGreaterThan(0)
     expect(record.autoScore).toBeLessThan(1)
     expect(record).toMatchObject({
-      autoTier: 'light',
       autoProfile: 'premium',
       servedModelId: 'test/one',
     })
     expect(JSON.parse(text).model).toBe('auto')
     const told = `${text} ${headers.join(' ')}`
-    expect(told).not.toMatch(/test\/plain|words-12|alpha|score|tier|light|premium/)
+    expect(told).not.toMatch(/test\/plain|words-12|alpha|score|light|premium/)
   })
 
   test('is told apart from one that names its model, which has no score', async () => {
     const { record } = await call({ model: 'test/one' })
-    expect(record).toMatchObject({ autoScore: null, autoTier: null, autoProfile: null })
+    expect(record).toMatchObject({ autoScore: null, autoProfile: null })
   })
 })

@@ -4,7 +4,7 @@ import builtin from '../../src/catalog/data/builtin.json' with { type: 'json' }
 import modelQuality from '../../src/catalog/data/model-quality.json' with { type: 'json' }
 import { chooseAutoModels, valueModels } from '../../src/core/auto/auto-routing.ts'
 import { modelLine } from '../../src/core/auto/model-lines.ts'
-import { ROUTING_PROFILES, TIERS } from '../../src/core/auto/tiers.ts'
+import { ROUTING_PROFILES } from '../../src/core/auto/routing-profiles.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { chatNeeds } from '../../src/core/calls/kinds/chat.ts'
 import { type CatalogSnapshot, compareByPrice, type Model } from '../../src/core/catalog/catalog.ts'
@@ -91,7 +91,6 @@ describe('no candidate of auto costs more than a newer model of its line that ca
     contextLength: fc.constantFrom(8_000, 128_000),
     takesTools: fc.boolean(),
     usable: fc.boolean(),
-    autoTier: fc.option(fc.constantFrom(...TIERS), { nil: undefined, freq: 10 }),
   })
   type Made = typeof made extends fc.Arbitrary<infer T> ? T : never
 
@@ -108,7 +107,6 @@ describe('no candidate of auto costs more than a newer model of its line that ca
       reasoning: false,
       listPrice: { prompt: rate, completion: rate },
       rate: { prompt: rate, completion: rate },
-      autoTier: one.autoTier,
       offers: [],
     } as unknown as Model
   }
@@ -135,7 +133,6 @@ describe('no candidate of auto costs more than a newer model of its line that ca
           for (const model of chosen) {
             const own = known.get(model.id)!
             expect(canTake(own)).toBe(true)
-            if (own.autoTier !== undefined) continue
             const better = all.filter(
               (other) =>
                 canTake(other) &&

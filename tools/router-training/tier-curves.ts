@@ -1,7 +1,7 @@
 import { COMPLETION_TOKENS, DEFAULT_POINT_USD } from '../../src/core/auto/auto-routing.ts'
 import { easeOf, expectedQuality, type QualityCurve } from '../../src/core/auto/model-quality.ts'
+import { ROUTING_PROFILES, type RoutingProfile } from '../../src/core/auto/routing-profiles.ts'
 import { taskKind } from '../../src/core/auto/task-kind.ts'
-import { ROUTING_PROFILES, type RoutingProfile, TIERS } from '../../src/core/auto/tiers.ts'
 import { seededRandom } from '../../src/core/kernel/seeded-random.ts'
 import { type CostPoint, qualityAt } from './cost-curve.ts'
 import { fitCurve } from './fit-curve.ts'
@@ -33,6 +33,7 @@ export interface TierPolicy {
 /** Shares of the cost of always taking `strong`. */
 export const SPENDS = [0.25, 0.5, 0.73, 1, 1.5, 2.5]
 
+const TIERS = ['light', 'standard', 'strong', 'frontier'] as const
 /** USD per million tokens of the prompt, and how much more the completion costs: usual prices, so that families compare. */
 const TIER_PROMPT_USD = [0.1, 0.4, 1.5, 5]
 const COMPLETION_TIMES = 4

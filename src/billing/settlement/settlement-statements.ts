@@ -51,7 +51,6 @@ const CALL_COLUMNS = {
   charge_pico: ['bigint', ({ chargePico }) => chargePico],
   is_byok: ['boolean', isByok],
   auto_score: ['real', ({ auto }) => auto?.score],
-  auto_tier: ['text', ({ auto }) => auto?.tier],
   auto_profile: ['text', ({ auto }) => auto?.profile],
   auto_kind: ['text', ({ auto }) => auto?.kind],
   provider_key_id: ['text', ({ served }) => served?.providerKeyId],

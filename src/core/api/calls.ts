@@ -256,9 +256,8 @@ export const OperatorCall = Type.Object({
   is_byok: Type.Boolean(),
   /** The call that its Idempotency-Key was charged for; this call costs the client nothing. */
   duplicate_of: nullable(Type.String()),
-  /** Score, 0 to 1, tier and routing profile of `auto`; null if the call named its model. */
+  /** Score, 0 to 1, and routing profile of `auto`; null if the call named its model. */
   auto_score: nullable(Type.Number()),
-  auto_tier: nullable(Type.String()),
   auto_profile: nullable(Type.String()),
   held_usd: DecimalUsd,
   charged_usd: DecimalUsd,

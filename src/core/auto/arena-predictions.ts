@@ -2,7 +2,7 @@ import { chatNeeds } from '../calls/kinds/chat.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
 import { isObject } from '../json/json-object.ts'
 import { chooseAutoModels } from './auto-routing.ts'
-import type { RoutingProfile } from './tiers.ts'
+import type { RoutingProfile } from './routing-profiles.ts'
 
 /** A prompt of RouterArena, as its predictions must repeat it. */
 interface ArenaPrompt {

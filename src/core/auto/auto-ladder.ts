@@ -1,10 +1,9 @@
 import type { Model } from '../catalog/catalog.ts'
 import { oncePer } from '../kernel/once-per.ts'
+import { listUsd } from './list-usd.ts'
 import { compareVersions, type ModelLine, modelLine } from './model-lines.ts'
 import { type Abilities, abilitiesOf } from './model-quality.ts'
-import { listUsd, priceTiers } from './price-tiers.ts'
 import { TASK_KINDS, type TaskKind } from './quality-figure.ts'
-import type { Tier } from './tiers.ts'
 
 /** What `auto` knows of the models of a catalog's ladder, by their index in it. */
 export interface AutoLadder {
@@ -16,7 +15,6 @@ export interface AutoLadder {
   promptUsd: Float64Array
   completionUsd: Float64Array
   cachedUsd: Float64Array
-  tiers: ReadonlyMap<Model, Tier>
   /** The models to choose among. */
   usual: readonly number[]
   /** The same with old and very expensive models and variants without own figures, for a request that no other can take. */
@@ -46,7 +44,6 @@ export const autoLadder = oncePer((models: readonly Model[]): AutoLadder => {
     promptUsd: usd(({ rate }) => rate.prompt),
     completionUsd: usd(({ rate }) => rate.completion),
     cachedUsd: usd(({ rate }) => rate.cacheRead ?? rate.prompt),
-    tiers: priceTiers(models),
     usual: all.filter((index) => isUsual(models[index]!)),
     all,
     betterBuys: betterBuys(models),
@@ -54,7 +51,6 @@ export const autoLadder = oncePer((models: readonly Model[]): AutoLadder => {
 })
 
 function isUsual(model: Model): boolean {
-  if (model.autoTier !== undefined) return true
   const isVariant = model.quality === undefined && modelLine(model.id, model.vendor).isVariant
   return model.contextLength >= USUAL_CONTEXT_TOKENS && listUsd(model) <= DEAREST_USD && !isVariant
 }
@@ -64,7 +60,6 @@ const byKind = <Value>(of: (kind: TaskKind) => Value) =>
 
 type NamedModel = ModelLine & { model: Model; index: number }
 
-/** A model that the catalog assigns to a tier is the operator's choice and is never superseded. */
 function betterBuys(models: readonly Model[]): Map<number, number[]> {
   const lines = Map.groupBy(
     models.map((model, index): NamedModel => ({ model, index, ...modelLine(model.id, model.vendor) })),
@@ -73,7 +68,6 @@ function betterBuys(models: readonly Model[]): Map<number, number[]> {
   const found = new Map<number, number[]>()
   for (const line of lines.values()) {
     for (const { model, index, version } of line) {
-      if (model.autoTier !== undefined) continue
       const better = line.filter(
         (other) => compareVersions(other.version, version) > 0 && listUsd(other.model) < listUsd(model),
       )

@@ -5,8 +5,8 @@ import { type AutoLadder, autoLadder } from './auto-ladder.ts'
 import type { TurnReading } from './difficulty/score-turns.ts'
 import { easeOf, expectedQuality } from './model-quality.ts'
 import type { TaskKind } from './quality-figure.ts'
+import type { AutoDecision, PointPrices, RoutingProfile } from './routing-profiles.ts'
 import { type ConversationTurn, type Stay, staysOn } from './stay.ts'
-import type { AutoDecision, PointPrices, RoutingProfile } from './tiers.ts'
 
 export interface AutoChoice extends AutoDecision {
   kind: TaskKind
@@ -68,10 +68,9 @@ export function chooseAutoModels(
     const models = bestValues(ladder, inOrder(valuation), stay?.stays ? stay.model : undefined)
     if (models.length === 0) continue
     const exactTools = profile === 'agentic' && index === 0
-    const tier = ladder.tiers.get(models[0]!)!
-    return { score, kind, tier, profile, models, ...(stay && { stay }), exactTools }
+    return { score, kind, profile, models, ...(stay && { stay }), exactTools }
   }
-  return { score, kind, tier: 'light', profile, models: [], exactTools: false }
+  return { score, kind, profile, models: [], exactTools: false }
 }
 
 const hasExactTools = (model: Model): boolean =>

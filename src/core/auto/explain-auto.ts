@@ -13,8 +13,8 @@ import {
 } from './difficulty/score-turns.ts'
 import type { Ability } from './model-quality.ts'
 import type { TaskKind } from './quality-figure.ts'
+import { ROUTING_PROFILES, type RoutingProfile } from './routing-profiles.ts'
 import type { Stay } from './stay.ts'
-import { ROUTING_PROFILES, type RoutingProfile, type Tier } from './tiers.ts'
 
 /** The reasons for a choice by `auto`. For operators only, because it names the targets. */
 export interface AutoExplanation {
@@ -29,7 +29,6 @@ interface ProfileExplanation {
   profile: RoutingProfile
   /** The price of a point; see PointPrices. */
   pointUsd: number
-  tier: Tier
   /** In the order in which they are tried. */
   models: string[]
   candidates: Candidate[]
@@ -44,7 +43,6 @@ interface StayExplanation extends Omit<Stay, 'model' | 'best'> {
 
 interface Candidate {
   model: string
-  tier: Tier
   /** Expected share of such calls answered well. */
   quality: number
   basis: Ability['basis']
@@ -70,14 +68,13 @@ export function explainAuto(content: ChatContent, catalog: CatalogSnapshot): Aut
 
 function explainProfile(content: ChatContent, catalog: CatalogSnapshot): ProfileExplanation {
   const needs = { ...chatNeeds(content), pricesCache: true }
-  const { profile, tier, models, stay } = chooseAutoModels(needs.auto, needs, catalog, () => true)
+  const { profile, models, stay } = chooseAutoModels(needs.auto, needs, catalog, () => true)
   const { kind, qualityAt, usdPer1000At, valueAt } = valueModels(needs.auto, catalog)
   const ladder = autoLadder(catalog.autoLadder)
   const candidateOf = (model: Model): Candidate => {
     const index = ladder.models.indexOf(model)
     return {
       model: model.id,
-      tier: ladder.tiers.get(model)!,
       quality: qualityAt(index),
       basis: ladder.abilities[index]![kind].basis,
       usdPer1000: usdPer1000At(index),
@@ -87,7 +84,6 @@ function explainProfile(content: ChatContent, catalog: CatalogSnapshot): Profile
   return {
     profile,
     pointUsd: pointUsdOf(profile, catalog),
-    tier,
     models: models.map(({ id }) => id),
     candidates: models.map(candidateOf),
     ...(stay && {

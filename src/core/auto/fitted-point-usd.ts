@@ -3,7 +3,7 @@ import { chatNeeds } from '../calls/kinds/chat.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
 import { autoLadder } from './auto-ladder.ts'
 import { chooseAutoModels, DEFAULT_POINT_USD, valueModels } from './auto-routing.ts'
-import type { PointPrices, RoutingProfile } from './tiers.ts'
+import type { PointPrices, RoutingProfile } from './routing-profiles.ts'
 
 /** The spend of each profile as a share of the spend at the price of a point at which cost hardly matters. */
 const SHARE_OF_BEST: PointPrices = { eco: 0.1, auto: 0.4, premium: 0.6, agentic: 0.5 }

@@ -1,16 +1,15 @@
 import type { Model } from '../catalog/catalog.ts'
 import { oncePer } from '../kernel/once-per.ts'
+import { listUsd } from './list-usd.ts'
 import { compareVersions, type ModelLine, modelLine } from './model-lines.ts'
-import { listUsd } from './price-tiers.ts'
 import { type QualityFigure, TASK_KINDS, type TaskKind } from './quality-figure.ts'
-import type { Tier } from './tiers.ts'
 
 /** How well a model does one kind of task: log-odds on the scale of the published figures. */
 export interface Ability {
   value: number
   standardError: number
-  /** `measured`: a figure for this kind. Otherwise an estimate: from other kinds, its line, its tier or its price. */
-  basis: 'measured' | 'other kinds' | 'line' | 'tier' | 'price'
+  /** `measured`: a figure for this kind. Otherwise an estimate: from other kinds, its line or its price. */
+  basis: 'measured' | 'other kinds' | 'line' | 'price'
 }
 
 export type Abilities = Readonly<Record<TaskKind, Ability>>
@@ -42,8 +41,6 @@ const SAME_VERSION_DEVIATION = 0.1
 const OLDER_BY = 0.3
 /** A successor is better by this for every version between it and the measured model: a little, so that the newest wins. */
 const NEWER_BY = 0.05
-/** A typical price of each tier that an operator assigns. */
-const TIER_USD: Record<Tier, number> = { light: 0.15, standard: 0.6, strong: 2.5, frontier: 10 }
 
 type Named = ModelLine & { model: Model }
 
@@ -137,7 +134,7 @@ function fromOtherKinds(
 
 /**
  * A model without figures is as good as the newest measured one of its line that is not newer: a copy, a faster edition
- * or a successor. Otherwise the tier that the catalog assigns or, last, the price decides. An estimate by price counts
+ * or a successor. Otherwise the price decides. An estimate by price counts
  * one standard error lower: of many such guesses the best is too high.
  */
 function ofUnmeasured(
@@ -148,7 +145,7 @@ function ofUnmeasured(
   const byVersion = measured.toSorted((a, b) => compareVersions(a.version, b.version))
   const before = byVersion.findLast((other) => compareVersions(other.version, version) <= 0)
   const relative = before ?? byVersion[0]
-  if (relative && model.autoTier === undefined) {
+  if (relative) {
     const isSame = compareVersions(relative.version, version) === 0
     const deviation = isSame ? SAME_VERSION_DEVIATION : LINE_DEVIATION
     const steps = new Set(
@@ -166,25 +163,20 @@ function ofUnmeasured(
       return { value: value + difference, standardError: Math.hypot(standardError, deviation), basis: 'line' }
     })
   }
-  const isAssigned = model.autoTier !== undefined
-  const level = isAssigned
-    ? levelAt(TIER_USD[model.autoTier!], true)
-    : levelByPrice(model) - BY_PRICE.deviation
+  const level = levelByPrice(model) - BY_PRICE.deviation
   return byKind(
     (kind): Ability => ({
       value: level + TYPICAL[kind].mean,
       standardError: Math.hypot(BY_PRICE.deviation, TYPICAL[kind].spread),
-      basis: isAssigned ? 'tier' : 'price',
+      basis: 'price',
     }),
   )
 }
 
-const levelByPrice = (model: Model): number => levelAt(listUsd(model), model.reasoning)
-
-const levelAt = (usd: number, reasoning: boolean): number =>
+const levelByPrice = (model: Model): number =>
   BY_PRICE.level +
-  BY_PRICE.perLogUsd * Math.log(Math.max(LEAST_USD, usd)) +
-  (reasoning ? BY_PRICE.reasoning : 0)
+  BY_PRICE.perLogUsd * Math.log(Math.max(LEAST_USD, listUsd(model))) +
+  (model.reasoning ? BY_PRICE.reasoning : 0)
 
 const byKind = (of: (kind: TaskKind) => Ability): Abilities =>
   Object.fromEntries(TASK_KINDS.map((kind) => [kind, of(kind)])) as Record<TaskKind, Ability>

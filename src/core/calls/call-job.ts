@@ -1,4 +1,4 @@
-import type { AutoDecision } from '../auto/tiers.ts'
+import type { AutoDecision } from '../auto/routing-profiles.ts'
 import type { UnitKind } from '../catalog/catalog.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { NativeMessageFields, NativeSystemField, NativeToolFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
-import type { RoutingProfile } from '../auto/tiers.ts'
+import type { RoutingProfile } from '../auto/routing-profiles.ts'
 import { isObject } from '../json/json-object.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { nullable } from '../api/request-fields.ts'
-import { ROUTING_PROFILES } from '../auto/tiers.ts'
+import { ROUTING_PROFILES } from '../auto/routing-profiles.ts'
 import { Preferences } from './provider-preferences.ts'
 
 /** The fields of chat requests apart from their prompt, which presets have too. */

@@ -1,6 +1,5 @@
 import { type Static, type TOptional, type TProperties, type TSchemaOptions, Type } from 'typebox'
 import { TASK_KINDS, type TaskKind } from '../auto/quality-figure.ts'
-import { TIERS } from '../auto/tiers.ts'
 import { ROLES } from '../calls/chat-request.ts'
 import { UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
 import { REASONING_EFFORTS } from '../calls/request-parameters.ts'
@@ -241,9 +240,9 @@ const OFFER = closed(
 )
 export type DocumentOffer = Static<typeof OFFER>
 
-const AUTO_TIER = Type.Enum([...TIERS], {
+const AUTO_TIER = Type.Unknown({
   description:
-    'How strong `auto` takes a model without published quality to be. Default: as its line or its price says.',
+    'No longer has an effect: state `quality`. Still accepted, for documents that were stored with it.',
 })
 
 const FIGURE = closed(

@@ -110,7 +110,6 @@ export function toModel(
     updatedAt,
     ...(dated && { dated }),
     auto: kind === 'chat' && (model.auto ?? true),
-    ...(model.auto_tier && { autoTier: model.auto_tier }),
     ...(model.quality && { quality: toQuality(model.quality) }),
     offers,
     ...(withdrawn.length > 0 && { withdrawn }),

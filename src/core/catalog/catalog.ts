@@ -1,5 +1,5 @@
 import type { ModelQuality } from '../auto/quality-figure.ts'
-import type { PointPrices, Tier } from '../auto/tiers.ts'
+import type { PointPrices } from '../auto/routing-profiles.ts'
 import type { UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
 import type { ReasoningEffort } from '../calls/request-parameters.ts'
 import type { PicoUsdPerToken } from '../kernel/money.ts'
@@ -242,8 +242,6 @@ export interface Model {
   dated?: boolean
   /** Whether `auto` may choose it. */
   auto: boolean
-  /** The tier that the operator assigns; absent: the tier of its price. */
-  autoTier?: Tier
   /** Its published quality by kind of task; absent: none is known. */
   quality?: ModelQuality
   offers: readonly Offer[]

@@ -1,5 +1,5 @@
 import { AUTO_MODEL, chooseAutoModels } from '../auto/auto-routing.ts'
-import type { AutoDecision } from '../auto/tiers.ts'
+import type { AutoDecision } from '../auto/routing-profiles.ts'
 import type { CallNeeds } from '../calls/kinds/call-kind.ts'
 import type { Sort } from '../calls/provider-preferences.ts'
 import { type CatalogSnapshot, findByWireName, findModel, type Model } from '../catalog/catalog.ts'
@@ -77,9 +77,9 @@ function resolveName(
   const isUsable = (model: Model) =>
     model.offers.some((offer) => offer.shared && isAllowed(offer, model, filter, preference.exactTools))
   const choice = chooseAutoModels(needs.auto, needs, catalog, isUsable, isPermitted)
-  const { models, score, tier, profile, kind } = choice
+  const { models, score, profile, kind } = choice
   if (models.length === 0 && allowList?.models) return { entries: [], refused: asked }
   const exactTools = preference.exactTools || choice.exactTools
   const entries = models.map((model) => ({ asked, model, sort: preference.sort, exactTools }))
-  return { entries, auto: { score, tier, profile, kind } }
+  return { entries, auto: { score, profile, kind } }
 }

@@ -1,4 +1,4 @@
-import type { AutoDecision } from '../auto/tiers.ts'
+import type { AutoDecision } from '../auto/routing-profiles.ts'
 import { mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
 import { type CallNeeds, contentKindsOf } from '../calls/kinds/call-kind.ts'

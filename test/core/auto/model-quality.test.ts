@@ -4,7 +4,7 @@ import modelQuality from '../../../src/catalog/data/model-quality.json' with { t
 import { chooseAutoModels } from '../../../src/core/auto/auto-routing.ts'
 import { abilitiesOf, easeOf, expectedQuality } from '../../../src/core/auto/model-quality.ts'
 import { TASK_KINDS } from '../../../src/core/auto/quality-figure.ts'
-import { ROUTING_PROFILES } from '../../../src/core/auto/tiers.ts'
+import { ROUTING_PROFILES } from '../../../src/core/auto/routing-profiles.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { chatNeeds } from '../../../src/core/calls/kinds/chat.ts'
 import { builtCatalog } from '../../helpers/built-catalog.ts'

@@ -113,8 +113,7 @@ function SettledCall({ call }: { call: SettledTimeline }) {
                 call.served_model === null ? 'no provider' : <ModelLink id={call.served_model} />,
               'Served by': call.served_offer === null ? 'no provider' : <code>{call.served_offer}</code>,
               'Chosen by auto':
-                call.auto_tier !== null &&
-                `tier ${call.auto_tier}, score ${call.auto_score}, profile ${call.auto_profile}`,
+                call.auto_profile !== null && `score ${call.auto_score}, profile ${call.auto_profile}`,
               Streamed: call.stream ? 'yes' : 'no',
               'Finish reason': call.finish_reason ?? '–',
               "Customer's own key": call.is_byok ? 'used: the provider bills the customer' : 'not used',

@@ -1,9 +1,5 @@
 import type { TaskKind } from './quality-figure.ts'
 
-/** Strength of models by price, weakest first: recorded with a call, for statistics. */
-export const TIERS = ['light', 'standard', 'strong', 'frontier'] as const
-export type Tier = (typeof TIERS)[number]
-
 /** What a client may bias `auto` towards: cost, balance, quality or tool use. */
 export const ROUTING_PROFILES = ['eco', 'auto', 'premium', 'agentic'] as const
 export type RoutingProfile = (typeof ROUTING_PROFILES)[number]
@@ -12,8 +8,6 @@ export type RoutingProfile = (typeof ROUTING_PROFILES)[number]
 export interface AutoDecision {
   /** 0 to 1; higher: needs a stronger model. */
   score: number
-  /** The tier of the first model chosen. */
-  tier: Tier
   profile: RoutingProfile
   /** Absent: of a call that an earlier version of the gateway admitted. */
   kind?: TaskKind
