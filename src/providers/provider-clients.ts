@@ -48,24 +48,19 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
   const { transport, ourKey, connectTimeoutMs, now } = options
   return {
     attempt(request, onProgress) {
-      const wire = wireFor(request, ofChats)
       const { provider } = request.offer
       const apiKey = request.apiKey ?? ourKey(provider)
       // Without our key a provider would refuse the request, so that the offer is treated as refused.
       if (apiKey === null && provider.apiKeyEnv !== null) return Promise.resolve(WITHOUT_KEY)
-      const { signal, accountId } = request
+      const { signal, accountId, convert = (run) => run() } = request
       const limits = { ...request.limits, connectMs: connectTimeoutMs }
       return new Promise((resolve, reject) => {
-        const answer = wire.openReader()
-        const { body, ...sent } = wire.request(apiKey)
+        const { wire, answer, body, ...sent } = convert(() => converted(request, apiKey, ofChats))
         const settle = (outcome: AttemptOutcome) => resolve(withSafeMessage(outcome, request, apiKey))
         transport.post(
           {
             ...sent,
-            body:
-              typeof body === 'string'
-                ? withoutLoneSurrogates(body)
-                : formStream(body, storeOf(options).open, reject),
+            body: typeof body === 'string' ? body : formStream(body, storeOf(options).open, reject),
             ...{ limits, signal, accountId },
           },
           (exchange) =>
@@ -77,6 +72,14 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
       })
     },
   }
+}
+
+/** All that is made of a request before it is sent. */
+function converted(request: AttemptRequest, apiKey: string | null, ofChats: WireMapping) {
+  const wire = wireFor(request, ofChats)
+  const answer = wire.openReader()
+  const { body, ...sent } = wire.request(apiKey)
+  return { ...sent, wire, answer, body: typeof body === 'string' ? withoutLoneSurrogates(body) : body }
 }
 
 /** The outcome of an attempt with as much of its provider's message as may be kept. */

@@ -47,13 +47,15 @@ export interface AttemptTerms {
     totalMs: number
   }
   signal: AbortSignal
+  /** Runs the conversion of the request, which is synchronous, and may throw instead. Absent: it is just run. */
+  convert?: (<T>(convert: () => T) => T) | undefined
 }
 
 /** The interface of every wire, and the only one between the failover chain and the providers. */
 export interface ProviderClient {
   /**
    * Requests a completion from an offer; it is always streamed. Resolves once, when the completion is over; every
-   * failure of the provider is a result. Rejects only if `onProgress` throws.
+   * failure of the provider is a result. Rejects only if `onProgress` or `convert` throws.
    */
   attempt(request: AttemptRequest, onProgress: OnProgress): Promise<AttemptOutcome>
 }

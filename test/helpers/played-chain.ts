@@ -51,6 +51,7 @@ export interface PlayedCall {
   /** Absent: a chat of these messages. */
   content?: CallContent
   attemptsPerCall?: number
+  convert?: AttemptRequest['convert']
 }
 
 export interface Played {
@@ -128,6 +129,7 @@ export async function playCall(call: PlayedCall): Promise<Played> {
       if (frame[0] === 'open') opened.push(frame[1])
       if (frame[0] === 'text') text += frame[1]
     },
+    ...(call.convert && { convert: call.convert }),
   })
   const modelOf = (id: string) => envelope.candidates.find(({ offerId }) => offerId === id)!.modelId
   const attempts = outcome.attempts.map((attempt) => `${modelOf(attempt.offerId)} ${attempt.outcome}`)

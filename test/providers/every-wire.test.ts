@@ -81,6 +81,17 @@ describe.each(WIRES)('%s', (wire) => {
     return { end: takenApart(outcome), ...heard }
   }
 
+  test('nothing is sent of a request whose conversion is interrupted', async () => {
+    const upstreamModel = `words-1.tag-interrupted-${wire}`
+    const convert = (run: () => unknown) => {
+      run()
+      throw new Error('interrupted')
+    }
+    const interrupted = attempt(upstreamModel, { convert: convert as AttemptRequest['convert'] })
+    await expect(interrupted).rejects.toThrow('interrupted')
+    expect(providers.log.requests.filter(({ model }) => model === upstreamModel)).toEqual([])
+  })
+
   describe('answers', () => {
     test('text, finish reason and usage are the same as on any other wire', async () => {
       const { end, text } = await attempt('words-40')

@@ -11,11 +11,13 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { inSpan, queueAttributes, tracesAreOn } from '../../platform/observability/tracing.ts'
+import { Interrupted } from '../../platform/process/interruptible.ts'
 import { DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
 import type { FleetTime } from '../../platform/redis/fleet-clock.ts'
 import type { CallBodies } from '../protocol/call-bodies.ts'
 import type { CompletionArchive } from '../protocol/idempotency.ts'
 import type { AttemptChain } from './attempts/attempt-chain.ts'
+import { boundedConversions } from './attempts/bounded-conversions.ts'
 import { CallOutbox } from './call-outbox.ts'
 import { failedByGateway, isProduced, outcomeOfLostRun, stoppedMidStream } from './delivered-outcome.ts'
 import type { FinishCall, FinishStep, UnsettledCall } from './finish-calls.ts'
@@ -57,8 +59,9 @@ export type JobRemainder =
   | 'leave'
 
 /**
- * A call whose workers died or stood still so often before its client received anything is ended: what it contains may be
- * the cause, and every further worker would be lost to it. One stall alone is an ordinary crash.
+ * A call whose workers were lost so often before its client received anything is ended: what it contains may be the cause,
+ * and every further worker would be lost to it. One stall alone is an ordinary crash; a call that held its worker's
+ * event loop ends at the next one (see bounded-conversions.ts).
  */
 const STALLS_MAX = 2
 
@@ -137,7 +140,11 @@ class CallRun {
       if (delivered) return await outcomeOfLostRun(delivered, { envelope, body })
       const send = (frame: FrameBody) => call.outbox.send(frame)
       const signals = { signal: call.controller.signal, upstream: call.upstream.signal }
-      const outcome = await this.#deps.chain({ envelope, body, ...signals, send })
+      const convert = boundedConversions({
+        isSuspect: stalls > 0,
+        onHold: (heldMs) => logger.warn({ callId: envelope.id, heldMs }, 'call held the event loop'),
+      })
+      const outcome = await this.#deps.chain({ envelope, body, ...signals, send, convert })
       if (call.begunElsewhere)
         return await outcomeOfLostRun(call.begunElsewhere, { envelope, body }, outcome.attempts)
       if (outcome.status === 'cancelled' && isShutdown()) {
@@ -147,6 +154,7 @@ class CallRun {
       }
       return outcome
     } catch (error) {
+      if (error instanceof Interrupted) return this.#stoppedWorkers()
       logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
       return failedCall(error instanceof ApiError ? frameErrorOf(error) : CALL_ERRORS.failedInside)
     }

@@ -275,7 +275,7 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     severity: 'critical',
     ...event,
     sentence: ({ subject, fields }) =>
-      `Call ${of(fields, 'callId')} of account ${subject} was ended: two dispatch workers died or stood still while they prepared it.`,
+      `Call ${of(fields, 'callId')} of account ${subject} was ended: dispatch workers died or stood still twice while they prepared it.`,
   },
   'account-suspended': {
     severity: 'info',

@@ -25,11 +25,11 @@ export const CALL_ERRORS = {
     code: 'internal_error',
     message: 'An internal error occurred. Retry, and report the request id if it persists.',
   },
-  /** Its workers died or stood still, twice, before anything was sent. */
+  /** It held event loops, or its workers died, twice before anything was sent. */
   stopsWorkers: {
     code: 'internal_error',
     message:
-      'Two workers of the gateway stopped while they prepared this call, so it was ended. Send a simpler request, and report the request id.',
+      'Workers of the gateway stopped twice while they prepared this call, so it was ended. Send a simpler request, and report the request id.',
   },
   /** A provider or worker failed after content was sent. */
   brokeOff: {

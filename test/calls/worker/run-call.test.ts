@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { FinishResult, FinishStep } from '../../../src/calls/worker/finish-calls.ts'
 import { type CallRunnerDependencies, runCall } from '../../../src/calls/worker/run-call.ts'
 import { RunningCalls } from '../../../src/calls/worker/running-calls.ts'
+import { Interrupted } from '../../../src/platform/process/interruptible.ts'
 import { playCall } from '../../helpers/played-chain.ts'
 
 const BODY = JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }], parameters: {} })
@@ -46,8 +47,11 @@ test.each([
   expect(await settledWhileStopping(refusal)).toEqual([{ status: 'failed', chargePico: '0' }])
 })
 
-/** Runs a call that stalled so often; of its client, what it received. Returns what it was settled as, and the alarms. */
-async function afterStalls(stalls: number, received: string | null) {
+/**
+ * Runs a call that stalled so often; of its client, what it received. Returns what it was settled as, and the alarms.
+ * Converting its request is interrupted where `isInterrupted`.
+ */
+async function afterStalls(stalls: number, received: string | null, isInterrupted = false) {
   const { outcome, envelope } = await playCall({
     stream: false,
     routes: [{ plays: [{ says: ['an answer'] }] }],
@@ -67,6 +71,7 @@ async function afterStalls(stalls: number, received: string | null) {
     },
     chain: async () => {
       runs += 1
+      if (isInterrupted) throw new Interrupted()
       return outcome
     },
     catalog: () => ({ offers: new Map() }),
@@ -96,6 +101,15 @@ test('a call that stopped two workers before anything was received ends with an 
     code: 'internal_error',
     charge: '0',
     alarms: [['call-stops-workers', envelope.accountId]],
+  })
+})
+
+test('a call whose conversion was interrupted ends with an alarm, and costs no second worker', async () => {
+  expect(await afterStalls(1, null, true)).toMatchObject({
+    runs: 1,
+    status: 'failed',
+    charge: '0',
+    alarms: [['call-stops-workers', expect.any(String)]],
   })
 })
 

@@ -24,6 +24,8 @@ interface AttemptCall {
   envelope: Pick<CallEnvelope, 'id' | 'accountId' | 'callDeadlineAt' | 'extended' | 'stream'>
   body: CallContent
   signal: AbortSignal
+  /** See bounded-conversions.ts. */
+  convert?: AttemptRequest['convert']
 }
 
 interface AttemptDependencies {
@@ -68,6 +70,7 @@ export async function runAttempt(
       totalMs: call.envelope.callDeadlineAt - deps.now(),
     },
     signal: call.signal,
+    ...(call.convert && { convert: call.convert }),
   }
   relay.begin(routeIndex)
   const unbounded = askOf(client, plan, echoedPrefill(request))

@@ -10,6 +10,7 @@ import { jsonRootOf, mayBeRepaired, wantsJson } from '../../../core/json/json-re
 import { oncePer } from '../../../core/kernel/once-per.ts'
 import type { Logger } from '../../../platform/observability/logger.ts'
 import { threads } from '../../../platform/process/thread-pool.ts'
+import type { AttemptRequest } from '../../../providers/wire.ts'
 import type { BreakerBoard } from '../../../routing/circuit-breaker/breaker-board.ts'
 import type { AttemptHistory } from './attempt-history.ts'
 import type { AttemptMeter } from './attempt-meter.ts'
@@ -35,6 +36,8 @@ export interface ChainCall {
   upstream: AbortSignal
   /** Called with a streamed completion as it arrives: `open`, then its deltas. Not called for a call that does not stream. */
   send: (frame: FrameBody) => void
+  /** See bounded-conversions.ts. Absent: conversions may take any time. */
+  convert?: AttemptRequest['convert']
 }
 
 /** The context of a call whose attempts are over. */
