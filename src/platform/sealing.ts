@@ -36,12 +36,10 @@ export interface Sealer {
 
 /** Also seals into bytes, which are a third shorter, for long texts. */
 export interface ByteSealer extends Sealer {
-  /** `<master key's id>.<day>.` and then nonce ‖ ciphertext ‖ tag. */
-  sealBytes(text: string, context: string): Buffer
+  /** `<master key's id>.<day>.` and then nonce ‖ ciphertext ‖ tag. A long text is sealed off the event loop. */
+  sealLater(text: string, context: string): Promise<Buffer>
   /** Throws as `open`. */
   openBytes(box: Buffer, context: string): string
-  /** The same box as of `sealBytes`; a long text is sealed off the event loop. */
-  sealLater(text: string, context: string): Promise<Buffer>
   /** The text as UTF-8; a long one is opened off the event loop. Rejects where `open` throws. */
   openLater(box: Buffer, context: string): Promise<Buffer>
 }
@@ -76,10 +74,6 @@ export function createSealer(
       const day = today()
       const sealed = Buffer.concat(encrypt(current.keyOf(day), text, context))
       return `${current.id}.${day}.${sealed.toString('base64')}`
-    },
-    sealBytes(text, context) {
-      const day = today()
-      return boxOf(day, encrypt(current.keyOf(day), text, context))
     },
     openBytes(box, context) {
       const { key, sealed } = contentOf(box)

@@ -15,9 +15,12 @@ const KEY_BYTES = 32 * MEGABYTE
 const LONG = { context_length: 10_000_000, input_modalities: ['text', 'image'] }
 /** With two calls of tools at each turn, 2,041 messages. */
 const MANY_TURNS = 680
-/** A call that is not the first of its kind takes this much of the processor in one turn of an event loop, at most. */
-const TURN_MS_MAX = 50
-const ADMISSION_TURN_MS_MAX = 20
+/**
+ * A call that is not the first of its kind takes this much of the processor in one turn of an event loop, at most: ms, or
+ * if that is more on this machine, as many times what it takes to read and to write the JSON of its body here.
+ */
+const TURN = { ms: 50, times: 3 }
+const ADMISSION_TURN = { ms: 20, times: 5 }
 
 let stack: TestStack
 
@@ -77,6 +80,16 @@ async function apiPeakBytes(): Promise<number> {
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024
 }
 
+const REFERENCE_TIMES = 5
+
+/** The bound of a turn for a body, in ms of processor time. */
+function boundOf({ ms, times }: typeof TURN, body: string): number {
+  const before = process.threadCpuUsage()
+  for (let time = 0; time < REFERENCE_TIMES; time++) JSON.stringify(JSON.parse(body))
+  const { user, system } = process.threadCpuUsage(before)
+  return Math.max(ms, (times * (user + system)) / 1_000 / REFERENCE_TIMES)
+}
+
 const CALLS_MAX = 8
 
 /**
@@ -114,12 +127,13 @@ test.each<[AgentSurface, string]>([
   'a history of an agent through %s, of 1 MB and of 10 MB, with and without images, holds up no event loop',
   async (surface, model) => {
     const { key } = await stack.account('500.00')
-    const megabyte = agentHistory(surface, { model, textBytes: 1_000_000, turns: 200 })
-    const { api } = await turnsOf(surface, key, megabyte, {
-      api: ADMISSION_TURN_MS_MAX,
-      dispatch: TURN_MS_MAX,
-    })
-    expect(api).toBeLessThan(ADMISSION_TURN_MS_MAX)
+    const expectShortTurns = async (body: string, admission: typeof TURN) => {
+      const bounds = { api: boundOf(admission, body), dispatch: boundOf(TURN, body) }
+      const turns = await turnsOf(surface, key, body, bounds)
+      expect(turns.api).toBeLessThan(bounds.api)
+      expect(turns.dispatch).toBeLessThan(bounds.dispatch)
+    }
+    await expectShortTurns(agentHistory(surface, { model, textBytes: 1_000_000, turns: 200 }), ADMISSION_TURN)
     const long = agentHistory(surface, {
       model,
       textBytes: 3.3 * MEGABYTE,
@@ -128,11 +142,7 @@ test.each<[AgentSurface, string]>([
     })
     const text = agentHistory(surface, { model, textBytes: 12 * MEGABYTE, turns: MANY_TURNS })
     expect(text.length).toBeGreaterThan(10 * MEGABYTE)
-    for (const body of [long, text]) {
-      const turns = await turnsOf(surface, key, body, { api: TURN_MS_MAX, dispatch: TURN_MS_MAX })
-      expect(turns.api).toBeLessThan(TURN_MS_MAX)
-      expect(turns.dispatch).toBeLessThan(TURN_MS_MAX)
-    }
+    for (const body of [long, text]) await expectShortTurns(body, TURN)
   },
 )
 

@@ -74,9 +74,9 @@ describe('the sealer', () => {
     expect(() => createSealer([before], 'b').open(old, 'id')).toThrow()
   })
 
-  test('seals into bytes as into text', () => {
+  test('seals into bytes as into text', async () => {
     const sealer = createSealer([before], 'a')
-    const box = sealer.sealBytes('a longer téxt', 'id')
+    const box = await sealer.sealLater('a longer téxt', 'id')
     expect(box.includes('longer')).toBe(false)
     expect(createSealer([after, before], 'a').openBytes(box, 'id')).toBe('a longer téxt')
     expect(() => sealer.openBytes(box, 'other')).toThrow()

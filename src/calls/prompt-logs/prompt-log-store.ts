@@ -75,7 +75,7 @@ export function createPromptLogStore(postgres: Postgres, sealer: ByteSealer, lim
   return {
     /** Returns false if nothing was stored: the key no longer logs, or its account has reached its maximum. */
     async put({ accountId, keyId, callId }: PromptLogOwner, log: PromptLog, days: number): Promise<boolean> {
-      const sealed = sealer.sealBytes(JSON.stringify(log), contextOf(accountId, callId))
+      const sealed = await sealer.sealLater(JSON.stringify(log), contextOf(accountId, callId))
       const owner = [callId, accountId, keyId]
       const most = [BigInt(limits.bytesPerAccount), BigInt(limits.bytesInAll)]
       return (await postgres.$executeRawUnsafe(PUT, ...owner, sealed, days, ...most)) > 0

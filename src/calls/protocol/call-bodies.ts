@@ -44,8 +44,7 @@ export function createCallBodies(options: CallBodiesOptions) {
       if (sealedBody !== null) return sealedBody
       // Each step takes tens of milliseconds for the longest body; other work runs in between.
       await nextTurn()
-      const sealed = sealer.sealBytes(body, callId)
-      await nextTurn()
+      const sealed = await sealer.sealLater(body, callId)
       await pool.query(PUT, [callId, sealed])
       return null
     },
@@ -55,10 +54,8 @@ export function createCallBodies(options: CallBodiesOptions) {
       if (sealedBody !== null) return sealer.open(sealedBody, callId)
       const sealed = await readSlices(pool, callId)
       if (sealed === null) return null
-      await nextTurn()
-      const body = sealer.openBytes(sealed, callId)
-      await nextTurn()
-      return body
+      const body = await sealer.openLater(sealed, callId)
+      return body.toString()
     },
 
     /** Deletes a body that was stored beside the queue, if it was. */

@@ -36,17 +36,17 @@ export function promptTokensBound(
   let tokens = TOKENS_PER_CALL
   let hasCalls = false
   const boundOf = createTextBound()
-  const count = (text: string): void => {
-    tokens += boundOf(text)
+  const count = (text: string, form?: 'json'): void => {
+    tokens += boundOf(text, form)
   }
   for (const message of messages) {
     tokens += TOKENS_PER_MESSAGE + (message.role === 'tool' ? TOKENS_OF_WORDING : 0)
     if (message.name !== undefined) count(message.name)
     if (message.tool_call_id !== undefined) count(message.tool_call_id)
     // Tool results and calls may be sent to the model inside JSON.
-    const shown = (text: string) => (hasCalls && message.role === 'tool' ? JSON.stringify(text) : text)
-    if (typeof message.content === 'string') count(shown(message.content))
-    else for (const part of message.content) if (part.type === 'text') count(shown(part.text))
+    const form = hasCalls && message.role === 'tool' ? 'json' : undefined
+    if (typeof message.content === 'string') count(message.content, form)
+    else for (const part of message.content) if (part.type === 'text') count(part.text, form)
     if (message.tool_calls) {
       hasCalls = true
       if (message.reasoning !== undefined) count(message.reasoning)

@@ -3,16 +3,21 @@ import facts from './vocabulary-facts.json' with { type: 'json' }
 /** Maximum characters to scan. A longer prompt fills the window of all but a few models anyway. */
 const READ_CHARS_MAX = 2_000_000
 
+/** Bytes of the longest escape in JSON, of one character. */
+const ESCAPE_BYTES_MAX = 6
+
 /**
  * Creates a function that bounds texts in sequence: it scans two million characters in total, and assumes the maximum
  * for the rest.
  */
-export function createTextBound(): (text: string) => number {
+export function createTextBound(): (text: string, form?: 'plain' | 'json') => number {
   let charsLeft = READ_CHARS_MAX
-  return (text) => {
+  return (text, form = 'plain') => {
     const read = text.slice(0, charsLeft)
     charsLeft -= read.length
-    return textTokensBound(read) + (text.length - read.length) * UNIT_BOUND_MAX
+    const written = form === 'json' ? JSON.stringify(read) : read
+    const unitMax = form === 'json' ? ESCAPE_BYTES_MAX : UNIT_BOUND_MAX
+    return textTokensBound(written) + (text.length - read.length) * unitMax
   }
 }
 

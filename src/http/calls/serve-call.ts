@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attachCall } from '../../calls/api/attach-call.ts'
 import { type DispatchedCall, dispatchCall } from '../../calls/api/enqueue-and-wait.ts'
@@ -96,6 +97,7 @@ export interface RequestedCall {
   dispatched?: () => () => void
 }
 
+const LONG_BODY_BYTES = 512 * 1024
 /** Maximum parameters in a header, which clients bound. */
 const IGNORED_MAX = 32
 
@@ -117,6 +119,8 @@ export async function serveCall(
   request.body = undefined
   request.exactJson = undefined
   refuseLongPrompt(asking.content, request, deps.limits)
+  // Reading a long request took tens of milliseconds, and so does bounding it.
+  if (bodyBytes > LONG_BODY_BYTES) await nextTurn()
   const incoming = {
     call: asking,
     key,

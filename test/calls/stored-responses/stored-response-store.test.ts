@@ -147,7 +147,7 @@ test('what was stored as one value is read in its parts, by any key until its ca
   const { callId } = await put(accountId)
   const response = { id: callId, status: 'completed', output: [{ arguments: '{"a":1,"input":[2]}' }] }
   const input = [{ id: 'in', text: ',"input":[' }]
-  const sealed = sealer.sealBytes(JSON.stringify({ response, input }), `${accountId}/${callId}`)
+  const sealed = await sealer.sealLater(JSON.stringify({ response, input }), `${accountId}/${callId}`)
   await ledger.postgres.storedResponse.update({
     where: { callId },
     data: { sealed: Uint8Array.from(sealed), sealedInput: null, keyId: null },
