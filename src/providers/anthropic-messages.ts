@@ -224,6 +224,8 @@ export class MessagesReader implements CompletionReader {
         return this.#hidden(block.data, emit)
       case 'tool_use':
         return this.#toolCall(index, block, emit)
+      case 'server_tool_use':
+        return 'content'
       default:
         return 'other'
     }

@@ -1,7 +1,13 @@
 import type { CompletionEvent, FinishReason } from '../core/calls/completion.ts'
 import type { NativeContent } from '../core/calls/messages-request.ts'
 import { foldSystemTurns, withoutUnsignedThinking } from '../core/calls/native-content.ts'
-import type { NativeBlock, NativeBlockDelta, NativeEvent, NativeStop } from '../core/calls/native-message.ts'
+import {
+  isToolCall,
+  type NativeBlock,
+  type NativeBlockDelta,
+  type NativeEvent,
+  type NativeStop,
+} from '../core/calls/native-message.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import {
@@ -137,7 +143,7 @@ export class NativeReader implements CompletionReader {
     if (empty === null || !isObject(block) || this.#indexes.has(upstreamIndex) || index >= BLOCKS_MAX) return
     this.#indexes.set(upstreamIndex, index)
     this.#pass({ type: 'content_block_start', index, content_block: empty }, emit)
-    if (block.type === 'tool_use') {
+    if (isToolCall(empty)) {
       this.#firstInputs.set(index, block.input)
       return
     }
@@ -188,10 +194,11 @@ function isContent(event: NativeEvent): boolean {
   if (event.type === 'content_block_delta') return true
   if (event.type !== 'content_block_start') return false
   const { type } = event.content_block
-  return type === 'tool_use' || type === 'redacted_thinking'
+  return type !== 'text' && type !== 'thinking'
 }
 
-function emptyBlock({ type, id, name, input, data }: Fields): NativeBlock | null {
+function emptyBlock(block: Fields): NativeBlock | null {
+  const { type, id, name, input, data, caller } = block
   switch (type) {
     case 'text':
       return { type, text: '' }
@@ -200,12 +207,25 @@ function emptyBlock({ type, id, name, input, data }: Fields): NativeBlock | null
     case 'redacted_thinking':
       return typeof data === 'string' ? { type, data } : null
     case 'tool_use':
+    case 'server_tool_use':
       return typeof id === 'string' && typeof name === 'string' && !isNestedDeeperThan(input, MAX_NESTING)
-        ? { type, id: toolUseId(id), name, json: '' }
+        ? { type, id: toolUseId(id), name, json: '', ...readCaller(caller) }
         : null
     default:
-      return null
+      // The result of a tool that the provider ran.
+      return typeof type === 'string' &&
+        type.endsWith('_tool_result') &&
+        !isNestedDeeperThan(block, MAX_NESTING)
+        ? { type: 'whole', block: { ...block, tool_use_id: toolUseId(String(block.tool_use_id)) } }
+        : null
   }
+}
+
+/** Who made a call: the model itself, or a program that it wrote, with the id of that call. */
+function readCaller(value: unknown): { caller?: Fields } {
+  if (!isObject(value) || typeof value.type !== 'string') return {}
+  const { type, tool_id: id } = value
+  return { caller: { type, ...(typeof id === 'string' && { tool_id: toolUseId(id) }) } }
 }
 
 /** A delta that is not empty; null for any other value. */

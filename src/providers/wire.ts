@@ -240,7 +240,7 @@ export const count = (value: unknown): number => (typeof value === 'number' ? va
 export const MAX_TOOL_CALLS = 256
 const ID_CHARACTERS = 24
 const NEUTRAL_ID = /^call_[A-Za-z0-9]{1,40}$/
-const NEUTRAL_NATIVE_ID = /^toolu_[A-Za-z0-9]{1,40}$/
+const NEUTRAL_NATIVE_ID = /^(srv)?toolu_[A-Za-z0-9]{1,40}$/
 
 /**
  * The id of a tool call for clients. An id in an unusual form may identify the provider, so that it is replaced;
@@ -249,8 +249,13 @@ const NEUTRAL_NATIVE_ID = /^toolu_[A-Za-z0-9]{1,40}$/
 export const toolCallId = (upstreamId: string): string =>
   NEUTRAL_ID.test(upstreamId) ? upstreamId : `call_${digestOf(upstreamId)}`
 
-/** The id of a tool call in a native completion, as toolCallId. Some targets put their name after `toolu_`. */
-export const toolUseId = (upstreamId: string): string =>
-  NEUTRAL_NATIVE_ID.test(upstreamId) ? upstreamId : `toolu_${digestOf(upstreamId)}`
+/**
+ * The id of a tool call in a native completion, as toolCallId. Some targets put their name after `toolu_`. The ids of tools
+ * that the provider runs keep their prefix, without which they are refused in a history.
+ */
+export const toolUseId = (upstreamId: string): string => {
+  if (NEUTRAL_NATIVE_ID.test(upstreamId)) return upstreamId
+  return `${upstreamId.startsWith('srvtoolu_') ? 'srv' : ''}toolu_${digestOf(upstreamId)}`
+}
 
 const digestOf = (id: string): string => createHash('sha256').update(id).digest('hex').slice(0, ID_CHARACTERS)

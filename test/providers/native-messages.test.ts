@@ -64,14 +64,23 @@ describe('a native answer', () => {
       delta(0, { type: 'thinking_delta', thinking: 'Hm' }),
       delta(0, { type: 'signature_delta', signature: 'c2ln' }),
       stop(0),
-      start(1, { type: 'text', text: '' }),
-      delta(1, { type: 'text_delta', text: 'Hello' }),
-      delta(1, { type: 'citations_delta', citation: { cited_text: 'c' } }),
+      start(1, { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', json: '' }),
+      delta(1, { type: 'input_json_delta', partial_json: '{}' }),
       stop(1),
-      start(2, { type: 'tool_use', id: expect.stringMatching(/^toolu_[0-9a-f]{24}$/), name: 'f', json: '' }),
-      delta(2, { type: 'input_json_delta', partial_json: '{"a":' }),
-      delta(2, { type: 'input_json_delta', partial_json: '1}' }),
+      start(2, { type: 'text', text: '' }),
+      delta(2, { type: 'text_delta', text: 'Hello' }),
+      delta(2, { type: 'citations_delta', citation: { cited_text: 'c' } }),
       stop(2),
+      start(3, {
+        type: 'tool_use',
+        id: expect.stringMatching(/^toolu_[0-9a-f]{24}$/),
+        name: 'f',
+        json: '',
+        caller: { type: 'direct' },
+      }),
+      delta(3, { type: 'input_json_delta', partial_json: '{"a":' }),
+      delta(3, { type: 'input_json_delta', partial_json: '1}' }),
+      stop(3),
     ])
     const kinds = emitted.map(([kind]) => kind).filter((kind) => kind !== 'native')
     expect(kinds).toEqual(['usage', 'thinking', 'finish', 'usage'])
@@ -80,6 +89,34 @@ describe('a native answer', () => {
       'stop',
       { stop_reason: 'stop_sequence', stop_sequence: 'END' },
     ])
+  })
+
+  test('keeps the calls of tools that the provider runs together with their results', () => {
+    const id = 'srvtoolu_bdrk_01A'
+    const found = { type: 'tool_search_tool_search_result', tool_references: [] }
+    const { native, signals } = read([
+      START,
+      start(0, { type: 'server_tool_use', id, name: 'tool_search_tool_bm25', input: { query: 'f' } }),
+      stop(0),
+      start(1, { type: 'tool_search_tool_result', tool_use_id: id, content: found }),
+      stop(1),
+    ])
+    const neutral = expect.stringMatching(/^srvtoolu_[0-9a-f]{24}$/)
+    expect(native.slice(1)).toEqual([
+      start(0, { type: 'server_tool_use', id: neutral, name: 'tool_search_tool_bm25', json: '' }),
+      delta(0, { type: 'input_json_delta', partial_json: '{"query":"f"}' }),
+      stop(0),
+      start(1, {
+        type: 'whole',
+        block: { type: 'tool_search_tool_result', tool_use_id: neutral, content: found },
+      }),
+      stop(1),
+    ])
+    const [use, result] = native.flatMap((event) =>
+      event.type === 'content_block_start' ? [event.content_block as { id?: string; block?: object }] : [],
+    )
+    expect(result!.block).toHaveProperty('tool_use_id', use!.id)
+    expect(signals[1]).toBe('content')
   })
 
   test('shows nothing before its first content', () => {

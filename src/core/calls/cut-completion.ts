@@ -1,5 +1,5 @@
 import type { CompletionMessage, ToolCall } from './completion.ts'
-import type { NativeBlock } from './native-message.ts'
+import { isToolCall, type NativeBlock } from './native-message.ts'
 
 /**
  * The message of a completion that was cut off, without incomplete tool calls, which a client would run as if they were
@@ -16,7 +16,7 @@ export function withoutHalfCalls({ tool_calls: calls, ...message }: CompletionMe
   }
 }
 
-const isWholeBlock = (block: NativeBlock): boolean => block.type !== 'tool_use' || isJsonObject(block.json)
+const isWholeBlock = (block: NativeBlock): boolean => !isToolCall(block) || isJsonObject(block.json)
 
 function isJsonObject(text: string): boolean {
   try {

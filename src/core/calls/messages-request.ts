@@ -15,7 +15,8 @@ import {
   toolDefinitions,
 } from './chat-request.ts'
 import { checkPairs } from './extended-request.ts'
-import { hasLongCaching, toChatMessages, withShortCaching } from './native-content.ts'
+import { isOwnTool, makersTool, toolsOf } from './makers-tools.ts'
+import { hasLongCaching, TYPE_CHARS_MAX, toChatMessages, withShortCaching } from './native-content.ts'
 import type { NativeRequest } from './native-message.ts'
 import { chatParameters } from './native-parameters.ts'
 import { fieldsWithoutEffect } from './passed-fields.ts'
@@ -115,20 +116,34 @@ const COSTLY: Readonly<Record<string, readonly unknown[]>> = {
 const CONTEXT_MANAGEMENT_BETA = 'context-management-2025-06-27'
 /** Edits that only remove content from the prompt, so that it costs no more than is held. */
 const REMOVING_EDITS = ['clear_thinking_20251015', 'clear_tool_uses_20250919']
-/** Features that change no price and add nothing to a prompt. Others are not forwarded. */
+/**
+ * Features that change no price and add nothing that the request does not show, by name without their date: a tool also has
+ * to be declared. Others are not forwarded.
+ */
 const FREE_BETAS: ReadonlySet<string> = new Set([
-  CONTEXT_MANAGEMENT_BETA,
-  'claude-code-20250219',
-  'effort-2025-11-24',
-  'fine-grained-tool-streaming-2025-05-14',
-  'interleaved-thinking-2025-05-14',
-  'structured-outputs-2025-11-13',
-  'token-efficient-tools-2025-02-19',
+  'advanced-tool-use',
+  'claude-code',
+  'compact',
+  'computer-use',
+  'context-management',
+  'effort',
+  'fine-grained-tool-streaming',
+  'inline-tools',
+  'interleaved-thinking',
+  'mid-conversation-tool-changes',
+  'structured-outputs',
+  'token-efficient-tools',
+  'tool-examples',
+  'tool-search-tool',
 ])
+const BETA = /^([a-z-]+)-(\d{8}|\d{4}-\d{2}-\d{2})$/
 
 /** The features that a header `anthropic-beta` names and that are forwarded. */
 const freeBetas = (header: string): string[] =>
-  header.split(',').flatMap((name) => (FREE_BETAS.has(name.trim()) ? [name.trim()] : []))
+  header
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => FREE_BETAS.has(BETA.exec(name)?.[1] ?? ''))
 
 /**
  * Validates and normalizes a body of the messages wire: the fields for routing and the hold are read as for chat
@@ -141,7 +156,7 @@ export function parseMessagesRequest(
   body: MessagesBody,
   { betaHeader = '', anyWire = false }: { betaHeader?: string; anyWire?: boolean } = {},
 ): RequestOf<NativeContent> {
-  const request = readNative(body)
+  const request = readNative(body, anyWire)
   const edits = request.context_management === undefined ? [] : [CONTEXT_MANAGEMENT_BETA]
   const native = nativeContent(request, [...new Set([...freeBetas(betaHeader), ...edits])])
   // Targets of this wire check it themselves.
@@ -168,7 +183,8 @@ const noMessage = (): never => {
 }
 
 /** Validates the body of a token count. Throws as `parseMessagesRequest`. */
-export const parseCountRequest = (body: CountTokensBody): NativeContent => nativeContent(readNative(body))
+export const parseCountRequest = (body: CountTokensBody, anyWire: boolean): NativeContent =>
+  nativeContent(readNative(body, anyWire))
 
 /** What a native call asks, read off what is to be forwarded. Throws ApiError where that is not valid. */
 export const nativeContent = (request: NativeRequest, betas: readonly string[] = []): NativeContent => ({
@@ -179,7 +195,7 @@ export const nativeContent = (request: NativeRequest, betas: readonly string[] =
   parameters: chatParameters(request),
 })
 
-function readNative(body: object): NativeRequest {
+function readNative(body: object, anyWire: boolean): NativeRequest {
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
   const fields = body as Record<string, unknown>
   if (fields.thread != null) throw threadUnsupported()
@@ -195,7 +211,7 @@ function readNative(body: object): NativeRequest {
   )
   const edits = removingEdits(fields.context_management)
   if (edits.length > 0) native.context_management = { edits }
-  for (const [index, tool] of toolsOf(native).entries()) checkTool(tool, `tools[${index}]`)
+  for (const [index, tool] of toolsOf(native).entries()) checkTool(tool, `tools[${index}]`, anyWire)
   return withShortCaching(native)
 }
 
@@ -225,15 +241,19 @@ function removingEdits(management: unknown): object[] {
   return edits.filter(({ type, keep }) => type !== 'clear_thinking_20251015' || keep !== 'all')
 }
 
-const toolsOf = ({ tools }: NativeRequest): ReadonlyArray<Record<string, unknown>> =>
-  (tools ?? []) as ReadonlyArray<Record<string, unknown>>
-
-/** Tools with their own type are run by the provider, or add a prompt. */
-function checkTool(tool: Record<string, unknown>, path: string): void {
-  if (tool.type != null && tool.type !== 'custom') {
+/** What other tools with a type of their own cost is not known before: their provider runs them. */
+function checkTool(tool: Record<string, unknown>, path: string, anyWire: boolean): void {
+  const isOwn = isOwnTool(tool)
+  if (!isOwn && !anyWire)
     throw invalid(`${path}.type`, 'Only tools that you define and run yourself are supported. Omit `type`.')
+  if (!isOwn && makersTool(tool.type) === null) {
+    const type = String(tool.type).slice(0, TYPE_CHARS_MAX)
+    throw invalid(
+      `${path}.type`,
+      `The tool \`${type}\` is not supported here: what it may cost is not known before. Leave it out.`,
+    )
   }
   if (typeof tool.name !== 'string' || tool.name === '') throw invalid(`${path}.name`, 'A tool has a name.')
-  if (!isObject(tool.input_schema))
+  if (isOwn && !isObject(tool.input_schema))
     throw invalid(`${path}.input_schema`, 'A tool has an `input_schema`, a JSON schema of an object.')
 }

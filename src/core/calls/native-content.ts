@@ -4,19 +4,33 @@ import { createTextBound } from '../text-tokens/text-bound.ts'
 import type { ChatMessage } from './chat-request.ts'
 import type { ToolCall } from './completion.ts'
 import { type ContentPart, parseSource, partOfData } from './content-part.ts'
+import {
+  addedTool,
+  changesTools,
+  makersTokens,
+  makersTypes,
+  PROVIDER_RESULTS,
+  textsOfResult,
+  toolsOf,
+} from './makers-tools.ts'
 import type { NativeRequest } from './native-message.ts'
 
 const ROLES = ['user', 'assistant', 'system'] as const
 type NativeRole = (typeof ROLES)[number]
 
-/**
- * The blocks allowed in the turns of a role and in other blocks. Others are run by the provider, and their cost is not
- * held.
- */
+/** The blocks allowed in the turns of a role and in other blocks. What others cost, or who reads them, is not known. */
 const BLOCKS = {
-  system: ['text'],
+  system: ['text', 'tool_addition', 'tool_removal'],
   user: ['text', 'image', 'document', 'search_result', 'tool_result'],
-  assistant: ['text', 'thinking', 'redacted_thinking', 'tool_use'],
+  assistant: [
+    'text',
+    'thinking',
+    'redacted_thinking',
+    'tool_use',
+    'server_tool_use',
+    'compaction',
+    ...PROVIDER_RESULTS,
+  ],
   tool_result: ['text', 'image', 'document', 'search_result', 'tool_reference'],
   document: ['text', 'image'],
   search_result: ['text'],
@@ -141,7 +155,9 @@ function toAssistantMessage(blocks: readonly Fields[], path: string): ChatMessag
     const at = `${path}[${index}]`
     if (block.type === 'tool_use') calls.push(toToolCall(block, at))
     else if (block.type === 'thinking') reasoning += string(block.thinking ?? '', `${at}.thinking`)
-    else if (block.type === 'text') texts.push(...toParts(block, at))
+    // Other targets get what the tools of the provider said, and not their calls.
+    else if (block.type !== 'redacted_thinking' && block.type !== 'server_tool_use')
+      texts.push(...toParts(block, at))
   }
   return [
     {
@@ -169,7 +185,10 @@ const joined = (parts: readonly ContentPart[], separator: string): string =>
 function readBlock(block: unknown, known: readonly string[], path: string): Fields {
   if (!isObject(block)) throw invalid(path, 'Each content block must be an object with a `type`.')
   if (!known.includes(block.type as string))
-    throw invalid(`${path}.type`, `The \`type\` of a content block must be one of ${known.join(', ')} here.`)
+    throw invalid(
+      `${path}.type`,
+      `A content block of type \`${String(block.type).slice(0, TYPE_CHARS_MAX)}\` is not supported here: its \`type\` must be one of ${known.join(', ')}.`,
+    )
   return block
 }
 
@@ -181,6 +200,9 @@ function partsOf(blocks: unknown, known: readonly string[], path: string): Conte
     return toParts(readBlock(block, known, at), at)
   })
 }
+
+/** Of a type in an error. */
+export const TYPE_CHARS_MAX = 64
 
 /** The text and the media of a block. */
 function toParts(block: Fields, path: string): ContentPart[] {
@@ -198,9 +220,29 @@ function toParts(block: Fields, path: string): ContentPart[] {
       ]
     case 'tool_reference':
       return [text(`Found the tool ${string(block.tool_name, `${path}.tool_name`)}.`)]
+    case 'tool_addition':
+    case 'tool_removal':
+      return toToolChange(block, path)
+    case 'compaction':
+      return block.content == null ? [] : [text(string(block.content, `${path}.content`))]
     default:
+      if (PROVIDER_RESULTS.some((type) => type === block.type)) return toResult(block, path)
       throw new Error(`a block of type ${String(block.type)} has no parts`)
   }
+}
+
+function toToolChange(block: Fields, path: string): ContentPart[] {
+  if (!isObject(block.tool)) throw invalid(`${path}.tool`, 'Send an object with a `type`.')
+  const { name } = addedTool(block) ?? block.tool
+  const change = block.type === 'tool_addition' ? 'now' : 'no longer'
+  return [text(`The tool ${string(name, `${path}.tool.name`)} is ${change} available.`)]
+}
+
+/** A result of a tool of the provider, for targets that cannot run it. */
+function toResult({ type, tool_use_id: id, content }: Fields, path: string): ContentPart[] {
+  string(id, `${path}.tool_use_id`)
+  const tool = String(type).replace('_tool_result', '')
+  return [text([`Result of ${tool}:`, ...textsOfResult(content)].join('\n'))]
 }
 
 /** What describes a block beside its content, as one text. */
@@ -238,19 +280,35 @@ const TOKENS_OF_CITATIONS = 1_500
 
 /**
  * What a native target counts and `toChatMessages` leaves out, as texts: redacted thinking, thinking of turns without
- * calls, and fields of tools.
+ * calls, tools of the provider with their results, fields of tools, and the definition of a tool at each place that refers to
+ * it.
  */
-function* unreadTexts({ messages, tools }: NativeRequest): Iterable<string> {
-  for (const { name: _n, description: _d, input_schema: _s, cache_control: _c, ...rest } of (tools ??
-    []) as Fields[])
+function* unreadTexts(request: NativeRequest): Iterable<string> {
+  const definitions = new Map<unknown, string>()
+  for (const tool of toolsOf(request)) {
+    const { name, description: _d, input_schema: _s, cache_control: _c, ...rest } = tool
     if (Object.keys(rest).length > 0) yield JSON.stringify(rest)
-  for (const { content } of messages as Fields[]) {
+    definitions.set(name, JSON.stringify(tool))
+  }
+  for (const { content } of request.messages as Fields[]) {
     if (!Array.isArray(content)) continue
     for (const block of content as Fields[]) {
       if (block.type === 'redacted_thinking') yield String(block.data)
       if (block.type === 'thinking') yield String(block.thinking)
+      if (block.type === 'server_tool_use' || PROVIDER_RESULTS.some((type) => type === block.type))
+        yield JSON.stringify(block)
+      for (const name of referredTools(block)) yield definitions.get(name) ?? ''
     }
   }
+}
+
+/** The names of the tools that a block makes known to the model. */
+function referredTools({ type, tool, content }: Fields): unknown[] {
+  if (type === 'tool_addition') return isObject(tool) ? [tool.name] : []
+  const found = isObject(content) ? content.tool_references : content
+  return Array.isArray(found)
+    ? found.flatMap((part) => (isObject(part) && part.type === 'tool_reference' ? [part.tool_name] : []))
+    : []
 }
 
 /** A bound of the tokens that a native request adds to those of its messages. */
@@ -264,7 +322,12 @@ export function extrasBound(request: NativeRequest): number {
   const boundOf = createTextBound()
   let unread = 0
   for (const unreadText of unreadTexts(request)) unread += boundOf(unreadText)
-  return unread + (thinking === undefined ? 0 : TOKENS_OF_THINKING) + (cites ? TOKENS_OF_CITATIONS : 0)
+  return (
+    unread +
+    makersTokens(makersTypes(request)) +
+    (thinking === undefined ? 0 : TOKENS_OF_THINKING) +
+    (cites ? TOKENS_OF_CITATIONS : 0)
+  )
 }
 
 /**
@@ -330,7 +393,10 @@ export function withoutBillingHeader(messages: readonly ChatMessage[]): readonly
  */
 export function foldSystemTurns(native: NativeRequest): NativeRequest {
   const messages = native.messages as Fields[]
-  if (!messages.some(({ role }) => role === 'system')) return native
+  const turnsOfSystem = messages.filter(({ role }) => role === 'system')
+  // A target that changes its tools within a conversation also takes such turns.
+  if (turnsOfSystem.length === 0 || turnsOfSystem.some(({ content }) => blocksOf(content).some(changesTools)))
+    return native
   const first = messages.findIndex(({ role }) => role !== 'system')
   if (first < 0) return native
   const turns: Fields[] = []

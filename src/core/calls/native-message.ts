@@ -17,8 +17,10 @@ export type NativeBlock =
   | { type: 'text'; text: string; citations?: Fields[] }
   | { type: 'thinking'; thinking: string; signature: string }
   | { type: 'redacted_thinking'; data: string }
-  /** `json`: its input, which may be cut off. */
-  | { type: 'tool_use'; id: string; name: string; json: string }
+  /** A call of a tool of the client, or of one that the provider runs. `json`: its input, which may be cut off. */
+  | { type: 'tool_use' | 'server_tool_use'; id: string; name: string; json: string; caller?: Fields }
+  /** A block that comes whole, as the provider wrote it: the result of one of its tools. */
+  | { type: 'whole'; block: Fields }
 
 export type NativeBlockDelta =
   | { type: 'text_delta'; text: string }
@@ -55,8 +57,12 @@ export function nativeText(event: NativeEvent): string {
 export const nativeTexts = (content: readonly NativeBlock[]): string[] =>
   content.flatMap((block) => {
     if (block.type === 'text') return block.text
-    return block.type === 'tool_use' ? `${block.name} ${block.json}` : []
+    return isToolCall(block) ? `${block.name} ${block.json}` : []
   })
+
+/** Whether a block calls a tool, of the client or of the provider. */
+export const isToolCall = (block: NativeBlock): block is Extract<NativeBlock, { json: string }> =>
+  block.type === 'tool_use' || block.type === 'server_tool_use'
 
 /** Approximate characters of an event as JSON besides its content. */
 export const NATIVE_EVENT_CHARS = 80
@@ -111,7 +117,7 @@ export class NativeMessageBuilder {
         if (block?.type === 'thinking') block.signature += delta.signature
         break
       case 'input_json_delta':
-        if (block?.type === 'tool_use') block.json += delta.partial_json
+        if (block && isToolCall(block)) block.json += delta.partial_json
         break
       default:
         delta satisfies never

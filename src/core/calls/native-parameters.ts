@@ -1,5 +1,6 @@
 import { type Fields, isObject } from '../json/json-object.ts'
 import type { SamplingParameters, ToolChoice } from './chat-request.ts'
+import { addedTool, isOwnTool, toolsOf } from './makers-tools.ts'
 import type { NativeRequest } from './native-message.ts'
 import { effortOfBudget, type ReasoningEffort } from './request-parameters.ts'
 
@@ -9,7 +10,7 @@ import { effortOfBudget, type ReasoningEffort } from './request-parameters.ts'
  */
 export function chatParameters(native: NativeRequest): SamplingParameters {
   const { temperature, top_p } = native
-  const tools = ((native.tools ?? []) as Fields[]).map(toTool)
+  const tools = [...toolsOf(native).filter(isOwnTool), ...addedTools(native)].map(toTool)
   const stop = stopsOf(native).slice(0, STOPS_MAX)
   const choice = tools.length > 0 && isObject(native.tool_choice) ? native.tool_choice : {}
   const toolChoice = toToolChoice(choice)
@@ -35,6 +36,13 @@ const stopsOf = ({ stop_sequences: stops }: NativeRequest): string[] =>
 
 /** Whether a request has more stop sequences than other wires take. */
 export const stopsBeyond = (native: NativeRequest): boolean => stopsOf(native).length > STOPS_MAX
+
+/** The tools that turns of the system bring along. */
+const addedTools = ({ messages }: NativeRequest): Fields[] =>
+  (messages as Fields[]).flatMap(({ role, content }) => {
+    const blocks = role === 'system' && Array.isArray(content) ? (content as Fields[]) : []
+    return blocks.map(addedTool).filter((tool) => tool !== null)
+  })
 
 const toTool = ({ name, description, input_schema: parameters, strict }: Fields): Fields => ({
   type: 'function',

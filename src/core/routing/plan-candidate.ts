@@ -49,16 +49,18 @@ export interface PromptTokens {
 export function promptTokensAt(
   offer: Offer,
   model: Model,
-  prompt: PromptSize,
+  { prompt, wire }: Pick<CallNeeds, 'prompt' | 'wire'>,
   learned: number,
 ): PromptTokens {
   const { textTokens, textTokensAtLeast: atLeast, media, inputs } = prompt
+  const readings = offer.provider.wire === wire ? (prompt.readings ?? 1) : 1
   const window = offer.providerContextLength ?? offer.contextLength ?? model.contextLength
   const text = { text: textTokens, atLeast, window }
-  const most = textTokens + Math.max(learned, addedTokens(model))
+  const most = readings * (textTokens + Math.max(learned, addedTokens(model)))
   if (media.length === 0) return { ...text, bound: Math.min(most, inputs * window) }
   const tokens = mediaTokens(media, model.media, window)
-  return { ...text, bound: Math.min(most + sumOfTokens(tokens.bound), window), media: tokens }
+  const bound = Math.min(most + readings * sumOfTokens(tokens.bound), window)
+  return { ...text, bound, media: tokens }
 }
 
 /**

@@ -73,7 +73,7 @@ export function choicesOf(
   const order = { pinned, sort: entry.sort ?? sort, allowFallbacks, wire: filter.wire }
   const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(contentKinds))
   const tokensAt = (offer: Offer) =>
-    promptTokensAt(offer, model, needs.prompt, stateOf(offer.id).learnedTokens?.(contentKinds) ?? 0)
+    promptTokensAt(offer, model, needs, stateOf(offer.id).learnedTokens?.(contentKinds) ?? 0)
   // With the client's BYOK key the tokens cause no cost for us, so that no prompt costs more than its rate.
   const fitsIn = (offer: Offer) =>
     fits(offer, needs.prompt, filter.media, capacity.own.has(offer) ? null : tokensAt(offer))

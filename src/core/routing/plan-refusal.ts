@@ -1,6 +1,7 @@
 import { AUTO_MODEL } from '../auto/auto-routing.ts'
 import type { CallNeeds } from '../calls/kinds/call-kind.ts'
 import { surfaceOf } from '../calls/kinds/call-kinds.ts'
+import { makersTool } from '../calls/makers-tools.ts'
 import { type CatalogSnapshot, findModel, MODEL_KINDS, type ModelKind } from '../catalog/catalog.ts'
 import { schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
 import { ApiError, type ErrorCode, type ErrorDetails } from '../kernel/errors.ts'
@@ -83,10 +84,20 @@ export const messagesWireUnspoken = (who: string): ApiError =>
 
 /** The ApiError for an extended request with a parameter that no offer supports. */
 export const unsupportedParameter = (name: string): ApiError =>
+  makersTool(name) !== null
+    ? unknownTool(name)
+    : new ApiError(
+        'unsupported_shape',
+        `No eligible provider supports \`${name}\` in this request. Omit it, choose another model, or set \`provider.require_parameters\` to false to ignore it.`,
+        { param: name },
+      )
+
+/** Only providers of the wire that a tool was defined for know it. */
+const unknownTool = (type: string): ApiError =>
   new ApiError(
-    'unsupported_shape',
-    `No eligible provider supports \`${name}\` in this request. Omit it, choose another model, or set \`provider.require_parameters\` to false to ignore it.`,
-    { param: name },
+    'invalid_request',
+    `No eligible provider has the tool \`${type}\`: providers of other wires do not know it. Leave it out, define a tool with a schema, or choose another model.`,
+    { param: 'tools' },
   )
 
 const inputTooLong = (param: string): ApiError =>

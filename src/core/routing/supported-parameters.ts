@@ -1,3 +1,5 @@
+import { makersTool } from '../calls/makers-tools.ts'
+import { NATIVE_WIRE } from '../calls/native-message.ts'
 import type { PassedField } from '../calls/passed-fields.ts'
 import type { Model, Offer, Provider, Wire } from '../catalog/catalog.ts'
 
@@ -54,6 +56,7 @@ export function supportsParameter(
   name: string,
 ): boolean {
   if (NOT_CARRIED[wire].includes(name)) return false
+  if (makersTool(name) !== null) return wire === NATIVE_WIRE
   if (quirks?.omit?.some((field) => field === name)) return false
   if (supportedParameters.includes(name)) return true
   if (name === 'reasoning_effort') return reasoning

@@ -1,7 +1,7 @@
 import type { Delta } from '../../core/calls/completion.ts'
 import type { FinishFrame } from '../../core/calls/frames.ts'
 import { NativeEvents, nativeBlocks, nativeStop } from '../../core/calls/native-events.ts'
-import type { NativeBlock, NativeEvent } from '../../core/calls/native-message.ts'
+import { isToolCall, type NativeBlock, type NativeEvent } from '../../core/calls/native-message.ts'
 import type { Usage } from '../../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/json-text.ts'
 import { type ApiError, errorObject } from '../../core/kernel/errors.ts'
@@ -80,13 +80,14 @@ function usageBody(usage: Usage | null): object {
 
 /** The block at the start of a stream's block. */
 function openedBlock(block: NativeBlock): object {
-  if (block.type !== 'tool_use') return block
+  if (block.type === 'whole') return block.block
+  if (!isToolCall(block)) return block
   const { json: _, ...known } = block
   return { ...known, input: {} }
 }
 
 const wholeBlock = (block: NativeBlock): object =>
-  block.type === 'tool_use' ? { ...openedBlock(block), input: readInput(block.json) } : block
+  isToolCall(block) ? { ...openedBlock(block), input: readInput(block.json) } : openedBlock(block)
 
 /** The input of a tool call; empty if it is incomplete, which the stop reason shows. */
 function readInput(json: string): object {

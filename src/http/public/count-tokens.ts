@@ -56,7 +56,7 @@ export const countTokensRoute =
       async (request, reply) => {
         const { accountId } = callingKey(request)
         const { body } = await withPreset(request, presetCache, onTokenCount)
-        const call = parseCountRequest(body)
+        const call = parseCountRequest(body, isExtended === true)
         refuseLongPrompt(call, request, limits)
         const model = modelOf(body.model ?? 'auto', catalog())
         request.meter(accountId, request.bodyBytes)

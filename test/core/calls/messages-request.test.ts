@@ -147,7 +147,13 @@ describe('a request on the messages wire', () => {
     ['messages[0].content', { messages: [{ role: 'user', content: 1 }] }],
     ['messages[0].content[0].type', user({ type: 'server_tool_use' })],
     ['messages[0].content[0].type', user({ type: 'tool_use' })],
-    ['messages[0].content[0].type', assistant({ type: 'web_search_tool_result' })],
+    ['messages[0].content[0].tool_use_id', assistant({ type: 'web_search_tool_result' })],
+    ['messages[0].content[0].type', assistant({ type: 'mcp_tool_use', id: 'a', name: 'f', input: {} })],
+    ['messages[0].content[0].type', user({ type: 'container_upload', file_id: 'f' })],
+    [
+      'messages[0].content[0].tool.name',
+      { messages: [{ role: 'system', content: [{ type: 'tool_addition', tool: {} }] }] },
+    ],
     ['messages[0].content[0].text', user({ type: 'text' })],
     ['messages[0].content[0].source.type', user({ type: 'image', source: { type: 'file', file_id: 'f' } })],
     [
@@ -205,6 +211,121 @@ test('a longer lifetime in the prompt cache is five minutes, and is named', () =
   const { max_tokens: _, ...forwarded } = body
   expect(JSON.parse(sent)).toEqual(JSON.parse(JSON.stringify(forwarded).replaceAll(',"ttl":"1h"', '')))
   expect(ignoredMessagesFields(body as MessagesBody)).toEqual(['cache_control.ttl'])
+})
+
+describe("the maker's own tools", () => {
+  const bash = { type: 'bash_20250124', name: 'bash' }
+  const search = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }
+  const read = (changes: object) =>
+    parseMessagesRequest(
+      { max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }], ...changes } as MessagesBody,
+      { anyWire: true },
+    ).content
+  const needsOf = (changes: object) => kindOf(read(changes)).needs(read(changes))
+
+  test('are forwarded as they are, held for, and demanded of the target that gets them', () => {
+    const editor = { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool', max_characters: 9 }
+    const content = read({ tools: [TOOL, bash, editor] })
+    expect(content.request.tools).toEqual([TOOL, bash, editor])
+    expect(content.parameters.tools).toHaveLength(1)
+    const { parameters, prompt } = needsOf({ tools: [TOOL, bash, editor] })
+    expect(parameters).toEqual(['tools', 'bash_20250124', 'text_editor_20250728'])
+    // Published: 245 and 700.
+    expect(prompt.textTokens).toBeGreaterThan(needsOf({ tools: [TOOL] }).prompt.textTokens + 945)
+    expect(() => read({ tools: [{ type: 'bash_20250124' }] })).toThrow('A tool has a name.')
+  })
+
+  test('are named where their cost is not known', () => {
+    const advisor = { type: 'advisor_20260301', name: 'advisor', model: 'm' }
+    expect(() => read({ tools: [advisor] })).toThrow('`advisor_20260301` is not supported here')
+  })
+
+  test('that search among tools let the provider count the prompt once for each search', () => {
+    const tools = [{ ...TOOL, defer_loading: true }]
+    const { prompt, parameters } = needsOf({ tools: [...tools, search] })
+    expect(prompt.readings).toBe(11)
+    // Targets of other wires get all tools at once.
+    expect(parameters).toEqual(['tools'])
+    expect(needsOf({ tools }).prompt).not.toHaveProperty('readings')
+  })
+
+  test('a definition is held for again at each place that refers to it', () => {
+    const tools = [{ ...TOOL, description: 'Finds one. '.repeat(60), defer_loading: true }]
+    const reference = { type: 'tool_reference', tool_name: 'f' }
+    const use = { type: 'tool_use', id: 'a', name: 'g', input: {} }
+    const history = (...content: object[]) => [
+      { role: 'assistant', content: [use] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content }] },
+    ]
+    const tokens = (messages: object[]) => needsOf({ tools, messages }).prompt.textTokens
+    const none = tokens(history({ type: 'text', text: 'Found the tool f.' }))
+    const once = tokens(history(reference))
+    expect(once - none).toBeGreaterThan(200)
+    const found = {
+      type: 'tool_search_tool_result',
+      tool_use_id: 'srvtoolu_1',
+      content: { type: 'tool_search_tool_search_result', tool_references: [reference] },
+    }
+    const added = { type: 'tool_addition', tool: { type: 'tool_reference', name: 'f' } }
+    const twice = tokens([...history(reference), { role: 'assistant', content: [found] }])
+    expect(twice - once).toBeGreaterThan(200)
+    const thrice = tokens([...history(reference), { role: 'system', content: [added] }])
+    expect(thrice - once).toBeGreaterThan(200)
+  })
+
+  test('their results in a history are forwarded, counted, and texts for other targets', () => {
+    const text = 'abc '.repeat(400)
+    const content = [
+      { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: text } },
+      {
+        type: 'web_search_tool_result',
+        tool_use_id: 'srvtoolu_1',
+        content: [
+          { type: 'web_search_result', title: 'T', url: 'https://t.example', encrypted_content: 'x' },
+        ],
+      },
+      {
+        type: 'bash_code_execution_tool_result',
+        tool_use_id: 'srvtoolu_2',
+        content: {
+          type: 'bash_code_execution_result',
+          stdout: 'out',
+          stderr: '',
+          return_code: 0,
+          content: [],
+        },
+      },
+      { type: 'compaction', content: 'They met.' },
+      { type: 'text', text: 'Done.' },
+    ]
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content },
+    ]
+    expect(read({ messages }).request.messages).toEqual(messages)
+    expect(read({ messages }).messages.at(-1)).toEqual({
+      role: 'assistant',
+      content: 'Result of web_search:\nT\nhttps://t.exampleResult of bash_code_execution:\noutThey met.Done.',
+    })
+    expect(needsOf({ messages }).prompt.textTokens).toBeGreaterThan(needsOf({}).prompt.textTokens + 400)
+  })
+
+  test('a tool that a turn of the system adds is declared at other targets, and keeps its turn at its own', () => {
+    const definition = { name: 'g', description: 'G', input_schema: { type: 'object' } }
+    const add = { type: 'tool_addition', tool: { type: 'tool_definition', definition } }
+    const remove = { type: 'tool_removal', tool: { type: 'tool_reference', name: 'f' } }
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { role: 'system', content: [add, remove] },
+    ]
+    const { parameters, messages: chat, request } = read({ tools: [TOOL], messages })
+    expect(parameters.tools).toMatchObject([{ function: { name: 'f' } }, { function: { name: 'g' } }])
+    expect(chat.at(-1)).toEqual({
+      role: 'system',
+      content: 'The tool g is now available.\n\nThe tool f is no longer available.',
+    })
+    expect(foldSystemTurns(request)).toBe(request)
+  })
 })
 
 test('the turns of an assistant that follow each other have their results together', () => {

@@ -45,6 +45,30 @@ test('where any wire may serve, offers of the wire come first, and thinking is n
   expect(() => any({ model: 'v/no-tools', tools })).toThrow(refused('unsupported_shape'))
 })
 
+test("the maker's own tools go to offers of their wire alone, and a refusal names the tool", () => {
+  const any = (model: string, ...types: string[]) =>
+    offers({ model, tools: types.map((type) => ({ type, name: 'n' })) }, [], true)
+  expect(any('v/both', 'memory_20250818')).toEqual(['spoken/up'])
+  expect(() => any('v/chat', 'memory_20250818')).toThrow(
+    expect.objectContaining({
+      code: 'invalid_request',
+      message: expect.stringContaining('`memory_20250818`'),
+      details: { param: 'tools' },
+    }),
+  )
+  // Other targets get all tools at once, and need no search.
+  expect(any('v/chat', 'tool_search_tool_regex_20251119')).toEqual(['other/chat'])
+})
+
+test('a search among tools is held for as often as the provider may count the prompt, at offers of its wire', () => {
+  const tools = [{ type: 'tool_search_tool_bm25_20251119', name: 'n' }]
+  const { candidates } = plan({ model: 'v/both', tools }, [], true)
+  expect(candidates.map(({ offerId, promptTokensBound: bound }) => [offerId, bound])).toEqual([
+    ['spoken/up', 11 * 10],
+    ['other/up', 10],
+  ])
+})
+
 test('a native call names models as their developer does, with a date or without', () => {
   for (const name of ['up', 'up-20251101', 'up-latest'])
     expect(offers({ model: name })).toEqual(['spoken/up'])

@@ -12,11 +12,16 @@ export const NativeBlock = Type.Union([
   Type.Object({ type: Type.Literal('thinking'), thinking: Type.String(), signature: Type.String() }),
   Type.Object({ type: Type.Literal('redacted_thinking'), data: Type.String() }),
   Type.Object({
-    type: Type.Literal('tool_use'),
+    type: Type.Enum(['tool_use', 'server_tool_use']),
     id: Type.String(),
     name: Type.String(),
     input: Type.Object({}),
+    caller: Type.Optional(Type.Object({ type: Type.String() })),
   }),
+  Type.Object(
+    { type: Type.String({ pattern: '_tool_result$' }), tool_use_id: Type.String(), content: Type.Unknown() },
+    { description: 'The result of a tool that the provider ran, as it wrote it' },
+  ),
 ])
 
 export const MessageUsage = Type.Object({

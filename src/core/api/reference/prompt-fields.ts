@@ -1,4 +1,5 @@
 import { type TSchema, Type } from 'typebox'
+import { PROVIDER_RESULTS } from '../../calls/makers-tools.ts'
 import { nullable } from '../request-fields.ts'
 
 /**
@@ -92,17 +93,25 @@ const NativeDocument = part('document', {
   ),
 })
 const SearchResult = part('search_result', { content: Type.Array(NativeText) })
+const ToolReference = part('tool_reference', { tool_name: Type.String() })
 const ToolResult = part('tool_result', {
   tool_use_id: Type.String(),
   content: Type.Optional(
-    textOr(Type.Array(Type.Union([NativeText, NativeImage, NativeDocument, SearchResult]))),
+    textOr(Type.Array(Type.Union([NativeText, NativeImage, NativeDocument, SearchResult, ToolReference]))),
   ),
 })
 const blocks = (...known: TSchema[]) => textOr(Type.Array(Type.Union(known)))
 
 /** A message on the messages wire. */
 export const NativeMessageFields = Type.Union([
-  Type.Object({ role: Type.Literal('system'), content: blocks(NativeText) }),
+  Type.Object({
+    role: Type.Literal('system'),
+    content: blocks(
+      NativeText,
+      part('tool_addition', { tool: Type.Object({ type: Type.String() }) }),
+      part('tool_removal', { tool: Type.Object({ type: Type.String() }) }),
+    ),
+  }),
   Type.Object({
     role: Type.Literal('user'),
     content: blocks(NativeText, NativeImage, NativeDocument, SearchResult, ToolResult),
@@ -114,19 +123,30 @@ export const NativeMessageFields = Type.Union([
       part('thinking', { thinking: Type.String(), signature: Type.String() }),
       part('redacted_thinking', { data: Type.String() }),
       part('tool_use', { id: Type.String(), name: Type.String(), input: Type.Object({}) }),
+      part('server_tool_use', { id: Type.String(), name: Type.String(), input: Type.Object({}) }),
+      ...PROVIDER_RESULTS.map((type) =>
+        part(type, { tool_use_id: Type.String(), content: Type.Unknown({ description: 'As it came' }) }),
+      ),
+      part('compaction', { content: optional(Type.String()) }),
     ),
   }),
 ])
 
 export const NativeSystemField = textOr(Type.Array(NativeText), Type.Null())
 
-/** A tool on the messages wire that the client runs. */
-export const NativeToolFields = Type.Object({
-  type: optional(oneOf('custom')),
-  name: Type.String({ minLength: 1 }),
-  description: Type.Optional(Type.Unknown({ description: 'A text' })),
-  input_schema: JsonSchema,
-})
+/** A tool on the messages wire: the client's own, or one of the maker's. */
+export const NativeToolFields = Type.Union([
+  Type.Object({
+    type: optional(oneOf('custom')),
+    name: Type.String({ minLength: 1 }),
+    description: Type.Optional(Type.Unknown({ description: 'A text' })),
+    input_schema: JsonSchema,
+  }),
+  Type.Object({
+    type: Type.String({ description: 'Such as `bash_20250124`; under /v2 only' }),
+    name: Type.String({ minLength: 1 }),
+  }),
+])
 
 const InputText = part('input_text', { text: Type.String() })
 const INPUT_PARTS = [

@@ -85,6 +85,8 @@ export interface PromptSize {
   media: readonly MediaPart[]
   /** The number of texts that are read separately, each within the window. */
   inputs: number
+  /** The most times that a provider of the client's wire reads and counts the prompt, for its own tools. Absent: once. */
+  readings?: number
 }
 
 export interface AutoPrompt {

@@ -1,5 +1,6 @@
 import type { Offer } from '../../catalog/catalog.ts'
 import { mediaParts } from '../chat-request.ts'
+import { isDispensable, makersTypes, readingsOf } from '../makers-tools.ts'
 import { type NativeContent, nativeContent } from '../messages-request.ts'
 import { extrasBound, withoutCaching } from '../native-content.ts'
 import { NATIVE_AT_LIMIT, NATIVE_WIRE, type NativeRequest } from '../native-message.ts'
@@ -31,13 +32,16 @@ export const native: CallKind<NativeContent> = {
     const needs = chatNeeds(content)
     const required = content.anyWire ? REQUIRED : NATIVE
     const textTokens = needs.prompt.textTokens + extrasBound(content.request)
+    const types = makersTypes(content.request)
+    const readings = readingsOf(types)
     return {
       ...needs,
       parameters: [
         ...needs.parameters.filter((name) => required.includes(name)),
         ...(content.anyWire && stopsBeyond(content.request) ? ['stop_sequences'] : []),
+        ...(content.anyWire ? types.filter((type) => !isDispensable(type)) : []),
       ],
-      prompt: { ...needs.prompt, textTokens },
+      prompt: { ...needs.prompt, textTokens, ...(readings > 1 && { readings }) },
       wire: NATIVE_WIRE,
       ...(content.anyWire ? { extended: true as const } : { onlyWire: true as const }),
       pricesCache: true,

@@ -1,0 +1,85 @@
+import { type Fields, isObject } from '../json/json-object.ts'
+import type { NativeRequest } from './native-message.ts'
+
+/**
+ * Tools that the maker of the messages wire defines: a request names them by a type with a date, and their provider describes
+ * them to the model. Other wires have no such tools.
+ */
+
+/** What a provider adds to a prompt for each tool, rounded up from what its maker publishes, or from what was seen. */
+const TOKENS_OF = {
+  // Run by the client. Published: 245, 700, and 735 with 499 around it; a memory was seen to add about 1,300.
+  bash: 500,
+  text_editor: 1_000,
+  computer: 1_500,
+  memory: 2_500,
+  // Run by the provider, among the tools of the request.
+  tool_search_tool_bm25: 1_500,
+  tool_search_tool_regex: 1_500,
+} as const
+
+type ToolName = keyof typeof TOKENS_OF
+
+const TYPE = new RegExp(`^(${Object.keys(TOKENS_OF).join('|')})(?:_\\d{8})?$`)
+
+/** The tool that a type names, without its date; null for one that is not known, whose cost could not be held. */
+export const makersTool = (type: unknown): ToolName | null =>
+  typeof type === 'string' ? ((TYPE.exec(type)?.[1] as ToolName | undefined) ?? null) : null
+
+/** A tool that the client defines itself, with a schema. */
+export const isOwnTool = ({ type }: Fields): boolean => type == null || type === 'custom'
+
+const isSearch = (tool: ToolName): boolean => tool.startsWith('tool_search')
+
+/** Whether a target of another wire can do without a tool: it gets all tools at once, and needs to search for none. */
+export const isDispensable = (type: string): boolean => {
+  const tool = makersTool(type)
+  return tool !== null && isSearch(tool)
+}
+
+export const toolsOf = ({ tools }: NativeRequest): readonly Fields[] => (tools ?? []) as readonly Fields[]
+
+/** The types of the tools of the maker in a request. */
+export const makersTypes = (request: NativeRequest): string[] =>
+  toolsOf(request).flatMap((tool) => (isOwnTool(tool) ? [] : String(tool.type)))
+
+/** An upper bound of what providers add to a prompt for the tools of the maker. */
+export const makersTokens = (types: readonly string[]): number =>
+  types.reduce((sum, type) => sum + TOKENS_OF[makersTool(type)!], 0)
+
+/**
+ * The times that a provider reads the prompt: it counts all of it again after each search among tools, and pauses after ten.
+ */
+const READINGS_MAX = 11
+export const readingsOf = (types: readonly string[]): number => (types.some(isDispensable) ? READINGS_MAX : 1)
+
+/** The definition of a tool that a turn of the system brings along; null if it only names a tool of the request. */
+export function addedTool({ type, tool }: Fields): Fields | null {
+  const isNew = type === 'tool_addition' && isObject(tool) && tool.type === 'tool_definition'
+  return isNew && isObject(tool.definition) ? tool.definition : null
+}
+
+/** Whether a block makes a tool known or unknown to the model from there on. */
+export const changesTools = ({ type }: Fields): boolean => type === 'tool_addition' || type === 'tool_removal'
+
+/** The blocks with results of tools that the provider ran. */
+export const PROVIDER_RESULTS = [
+  'tool_search_tool_result',
+  'web_search_tool_result',
+  'web_fetch_tool_result',
+  'code_execution_tool_result',
+  'bash_code_execution_tool_result',
+  'text_editor_code_execution_tool_result',
+] as const
+
+/** What a result of a tool that the provider ran says as text, from its fields with these names. */
+const SAID = ['title', 'url', 'text', 'stdout', 'stderr', 'tool_name', 'error_code', 'data']
+
+export function textsOfResult(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(textsOfResult)
+  if (!isObject(value) || value.type === 'base64') return []
+  return Object.entries(value).flatMap(([name, part]) => {
+    if (typeof part !== 'string') return textsOfResult(part)
+    return part !== '' && SAID.includes(name) ? part : []
+  })
+}
