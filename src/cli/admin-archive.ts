@@ -1,5 +1,4 @@
 import { archiveMonth } from '../billing/archive/archive-month.ts'
-import { splitFirstPartition } from '../billing/archive/split-first-partition.ts'
 import { verifyArchive } from '../billing/archive/verify-archive.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
@@ -24,8 +23,7 @@ export const archiveCommands: AdminCommands = {
         manifest_sha256: sha256,
       })
     }
-    if (first === 'split') return split(context)
-    const month = context.input.subject('name the month, as 2026-03; or list, verify FILE, or split')
+    const month = context.input.subject('name the month, as 2026-03; or list, or verify FILE')
     const folder = context.input.required('directory', 'must name the folder that gets the files')
     const { config, holds, audits, auditLog, operator } = context
     const connections = openConnections(config)
@@ -48,21 +46,6 @@ export const archiveCommands: AdminCommands = {
       await connections.close()
     }
   },
-}
-
-/** Splits the partition that has all months before partitions. */
-async function split({ config, auditLog, operator }: AdminContext) {
-  const connections = openConnections(config)
-  const postgres = connections.postgres('switchyard-archive', { poolSize: 1, statementTimeoutMs: 0 })
-  const action = { action: 'calls.split', target: 'call_records', details: {} }
-  try {
-    const months = await auditLog.auditedAction(operator, action, () =>
-      splitFirstPartition({ postgres, clock: Date.now }),
-    )
-    return one({ months: months.join(', ') || 'the first partition is split already' })
-  } finally {
-    await connections.close()
-  }
 }
 
 const usd = (pico: string): string => formatUsd(picoUsd(BigInt(pico)))

@@ -71,8 +71,6 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   quarantine list | retry CALL_ID | waive CALL_ID
   conflict list | close CALL_ID --reason TEXT     calls whose records contradict each other
   archive MONTH --directory DIR                   moves the calls and postings of an old month, 2026-03, to files
-  archive split                                   splits the partition of the months before partitions; can be stopped
-                                                  and run again
   archive list | verify FILE                      verify proves an archive by its manifest, without the database
 
 A --reference credits or adjusts once, however often the command runs with it. Every change is recorded in the

@@ -166,7 +166,6 @@ export async function admitCall(
     ...(plan.extended && { extended: true }),
     ...(plan.ignoredParameters && { ignoredParameters: plan.ignoredParameters }),
     replyChannel: deps.replyChannel,
-    textBatches: true,
     candidates: plan.candidates,
     ...(plan.auto && { auto: plan.auto }),
     holdPico: String(plan.worstCase),

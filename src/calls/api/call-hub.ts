@@ -65,7 +65,7 @@ export class CallHub {
   readonly channel: string
   private readonly calls = new Map<string, PendingCall>()
   /** Frames of expected calls that arrived before they were registered. */
-  private readonly early = new Map<string, Array<[worker: string | undefined, frame: Frame]>>()
+  private readonly early = new Map<string, Array<[worker: string, frame: Frame]>>()
   /** Fully delivered calls, oldest first. */
   private readonly ended = new LRUCache<string, { by: string | undefined; atMs: number }>({
     max: ENDED_REMEMBERED,
@@ -247,9 +247,9 @@ export class CallHub {
   }
 
   /** Receives frames of calls from a worker, in sending order. */
-  receive(from: string | undefined, frames: readonly Frame[]): void {
+  receive(from: string, frames: readonly Frame[]): void {
     const nowMs = this.options.clock()
-    if (from) this.heartbeats.received(from)
+    this.heartbeats.received(from)
     const touched = new Set<PendingCall>()
     for (const frame of frames) {
       const call = this.calls.get(frame[0])
@@ -280,10 +280,10 @@ export class CallHub {
   private accept(
     call: PendingCall,
     [, generation, sequence, body, run]: Frame,
-    worker: string | undefined,
+    worker: string,
     nowMs: number,
   ): void {
-    call.accept({ generation, run: run ?? worker, worker }, sequence, body, nowMs)
+    call.accept({ generation, run, worker }, sequence, body, nowMs)
     if (body[0] === 'caught-up') this.resends.answered(call, nowMs)
   }
 
@@ -317,11 +317,10 @@ export class CallHub {
     for (const call of delivered) call.fail(CALL_ERRORS.brokeOff)
   }
 
-  private answerForUnknown([callId, generation, , body, run]: Frame, worker: string | undefined): void {
-    if (worker === undefined) return
+  private answerForUnknown([callId, generation, , body, run]: Frame, worker: string): void {
     const known = this.ended.get(callId)
     // Redis forgot that the call was finished, and its worker finished it again.
-    if (endsCall(body) && known && known.by === (run ?? worker)) return this.acknowledge(callId)
+    if (endsCall(body) && known && known.by === run) return this.acknowledge(callId)
     if (body[0] === 'takeover' || body[0] === 'was-ended') {
       // Neither finished nor known: no client waits for it, and its worker settles it.
       const end = this.ended.get(callId)

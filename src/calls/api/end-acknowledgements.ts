@@ -119,8 +119,8 @@ interface UnacknowledgedEnd {
   /** Completion tokens that its client certainly received before; null: nothing is credited. */
   takenTokens: number | null
   notedAtMs: number
-  /** The worker that published it; null for one of an earlier release. */
-  worker: string | null
+  /** The worker that published it. */
+  worker: string
 }
 
 /**
@@ -143,7 +143,7 @@ export async function sweepUnacknowledgedEnds(deps: SweepDependencies): Promise<
 }
 
 function readEnd([callId, note]: [string, string]): UnacknowledgedEnd {
-  const [taken, notedAtMs, worker = null] = note.split(':')
+  const [taken, notedAtMs, worker = ''] = note.split(':')
   return {
     callId: callId as CallId,
     takenTokens: taken === '' ? null : Number(taken),

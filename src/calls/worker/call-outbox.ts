@@ -42,8 +42,6 @@ interface CallOutboxOptions {
   generation: number
   /** Approximate bytes of the response to keep from its first frame, for repeats; 0: no repeats. */
   wholeUpToBytes: number
-  /** The texts of one turn are sent as one frame. */
-  batchesTexts?: boolean
 }
 
 /**
@@ -61,7 +59,6 @@ export class CallOutbox {
   private readonly kept: FrameBody[] = []
   private readonly receivers: Receiver[]
   private readonly wholeUpToBytes: number
-  private readonly batchesTexts: boolean
   /** The texts of the last frame, to which this turn's are added. */
   private batch: { turn: number; texts: string[]; chars: number } | null = null
   /** Size of the kept frames as JSON. */
@@ -81,7 +78,6 @@ export class CallOutbox {
     this.channel = channel
     this.generation = generation
     this.wholeUpToBytes = options.wholeUpToBytes
-    this.batchesTexts = options.batchesTexts === true
     this.receivers = [{ channel, listenerId: callId }]
   }
 
@@ -139,7 +135,7 @@ export class CallOutbox {
 
   /** Sends one frame under the next number, or adds a text to the last one, which is not sent yet. */
   send(body: FrameBody): void {
-    if (body[0] === 'text' && this.batchesTexts) this.sendText(body[1])
+    if (body[0] === 'text') this.sendText(body[1])
     else this.sendFrame(body)
   }
 

@@ -84,8 +84,6 @@ export async function runCall(
     channel: envelope.replyChannel,
     generation: lease.generation,
     wholeUpToBytes: runsOn ? deps.wholeCompletionBytesMax : 0,
-    // Repeats may wait at instances of an earlier release.
-    batchesTexts: envelope.textBatches === true && !runsOn,
   })
   const call = deps.calls.add(envelope.id, outbox, runsOn)
   try {

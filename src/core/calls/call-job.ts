@@ -63,8 +63,6 @@ export interface CallEnvelope {
   extended?: true
   /** The API instance that waits; workers publish frames to its channel. */
   replyChannel: string
-  /** Its API instance reads frames of several texts. Absent: that of an earlier release does not. */
-  textBatches?: true
   candidates: Candidate[]
   /** The basis of `auto`'s choice; absent if the call named its model. */
   auto?: AutoDecision

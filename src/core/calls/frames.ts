@@ -17,22 +17,21 @@ import type { PicoText, Usage } from './usage.ts'
  * A message from a dispatch worker to the API instance that waits for a call. One message carries many frames, of many
  * calls: a JSON array of tuples, of which the first names the sender. Frames of one claim of one call are numbered from
  * 0; `generation` is the number of that claim, which reveals frames of a worker that lost its claim. `run` identifies
- * one worker's run under one claim, because a Redis that lost a claim reuses its number. Absent in frames of an earlier
- * release.
+ * one worker's run under one claim, because a Redis that lost a claim reuses its number.
  */
 export type Frame = readonly [
   callId: CallId,
   generation: number,
   sequence: number,
   body: FrameBody,
-  run?: string,
+  run: string,
 ]
 
 export type FrameBody =
   /** The first content follows; `candidate` is an index into the envelope's candidates. */
   | readonly ['open', candidate: number]
   | Delta
-  /** Consecutive texts, each a delta of its own; only to an API instance that asks for them (`textBatches`). */
+  /** Consecutive texts, each a delta of its own. */
   | readonly ['texts', texts: readonly string[]]
   | FinishFrame
   | WholeFrame
@@ -93,10 +92,9 @@ export const encodeFrames = (sender: string, frames: readonly Frame[], number = 
 /** The start of every message. */
 export const openingFrame = (sender: string, number = -1): unknown => [sender, 0, number, ['from']]
 
-/** Parses a message. A message of an earlier release does not name its sender. */
-export function decodeFrames(message: string): { from?: string; number: number; frames: Frame[] } {
+/** Parses a message. */
+export function decodeFrames(message: string): { from: string; number: number; frames: Frame[] } {
   const frames = JSON.parse(message) as Frame[]
-  if (frames[0]?.[3][0] !== 'from') return { number: -1, frames }
   const [from, , number] = frames.shift()!
   return { from, number, frames }
 }
@@ -165,7 +163,7 @@ export type ControlMessage =
    */
   | ({ kind: 'delivered'; callId: CallId; delivered: DeliveredPrefix | null } & RunOfCall)
 
-/** One run of a call. The name is absent if an earlier release sent its frames, or none arrived yet. */
+/** One run of a call. The name is absent before the first frame. */
 export interface RunOfCall {
   /** The number of its claim; 0 before the first frame. */
   generation: number
@@ -200,7 +198,7 @@ export interface DeliveredPrefix {
   candidate: number | null
   /** The response was delivered to its end, so its settlement was enqueued before. */
   finished: boolean
-  /** The run that ended a finished call; absent in messages of an earlier release. */
+  /** The run that ended a finished call; absent if the API instance ended it. */
   endedBy?: string | undefined
   /** Who ended the call before its completion; absent while its client waits. */
   ending?: EarlyEnd

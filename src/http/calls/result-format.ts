@@ -1,4 +1,3 @@
-import { resultOf } from '../../core/calls/previous-release.ts'
 import type { Usage } from '../../core/calls/usage.ts'
 import type { CompletionHead, ResponseFormat, WholeBody } from './completion-writer.ts'
 
@@ -22,7 +21,7 @@ export const resultFormat = <Content>(
   stream: () => {
     throw new Error('a call for a result has no stream')
   },
-  whole: (head, [, , message, , usage]) => write({ head, result: resultOf(message), usage, content }),
+  whole: (head, [, , message, , usage]) => write({ head, result: message.result!, usage, content }),
 })
 
 /** The JSON of an object with one more field, whose value is JSON text, before the fields of another object. */

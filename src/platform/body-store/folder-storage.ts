@@ -24,13 +24,11 @@ const isUnfinished = ({ key }: ObjectEntry): boolean => key.endsWith(UNFINISHED)
 /**
  * Stores objects as files, which the processes of one machine share: `<account>/<call>/<name>` as `<name>` in the
  * folder `<account>~<call>`. A file gets its name once it is complete. Files are not flushed to disk, since the calls
- * that they belong to do not survive the machine either. Files of the previous version, `<account>~<call>~<name>`
- * without a folder, can be read, listed and removed.
+ * that they belong to do not survive the machine either.
  */
 export function createFolderStorage(folder: string): ObjectStorage {
   const ensureFolder = (path: string) => mkdir(path, { recursive: true, mode: 0o700 })
   const pathOf = (key: string) => join(folder, key.replace('/', '~'))
-  const formerPathOf = (key: string) => join(folder, key.replaceAll('/', '~'))
 
   /** Creates a file of a call. The removal of another one of its files may remove its folder meanwhile. */
   const create = async (path: string): Promise<FileHandle> => {
@@ -46,19 +44,17 @@ export function createFolderStorage(folder: string): ObjectStorage {
     }
   }
 
-  /** The files of a call's folder, or the one file without a folder, by their paths below the folder. */
-  const entriesOf = async (paths: string[]): Promise<ObjectEntry[]> => {
+  /** The files of a call's folder. */
+  const filesOf = async (name: string): Promise<ObjectEntry[]> => {
+    const files = (await readdir(join(folder, name)).catch(nullIfMissing)) ?? []
     const found = await Promise.all(
-      paths.map(async (path) => {
-        const file = await stat(join(folder, path)).catch(nullIfMissing)
-        return file && { key: path.replaceAll('~', '/'), bytes: file.size, modifiedAt: file.mtimeMs }
+      files.map(async (file) => {
+        const path = `${name}/${file}`
+        const entry = await stat(join(folder, path)).catch(nullIfMissing)
+        return entry && { key: path.replace('~', '/'), bytes: entry.size, modifiedAt: entry.mtimeMs }
       }),
     )
     return found.filter((entry) => entry !== null)
-  }
-  const filesOf = async (name: string): Promise<ObjectEntry[]> => {
-    const files = (await readdir(join(folder, name)).catch(nullIfMissing)) ?? []
-    return entriesOf(files.map((file) => `${name}/${file}`))
   }
   /** The files of one call, or of each in turn, also unfinished ones. */
   const walk = async function* (prefix: string): AsyncGenerator<ObjectEntry[]> {
@@ -70,13 +66,11 @@ export function createFolderStorage(folder: string): ObjectStorage {
     const all = await opendir(folder).catch(nullIfMissing)
     for await (const entry of all ?? []) {
       if (account !== '' && !entry.name.startsWith(`${account}~`)) continue
-      yield entry.isDirectory() ? filesOf(entry.name) : entriesOf([entry.name])
+      if (entry.isDirectory()) yield filesOf(entry.name)
     }
   }
   const remove = async (keys: readonly string[]): Promise<void> => {
-    await Promise.all(
-      keys.flatMap((key) => [pathOf(key), formerPathOf(key)].map((path) => rm(path, { force: true }))),
-    )
+    await Promise.all(keys.map((key) => rm(pathOf(key), { force: true })))
     for (const path of new Set(keys.map((key) => dirname(pathOf(key))))) await rmdir(path).catch(nullIfInUse)
   }
   return {
@@ -92,8 +86,7 @@ export function createFolderStorage(folder: string): ObjectStorage {
       }
     },
     async read(key) {
-      const file =
-        (await open(pathOf(key)).catch(nullIfMissing)) ?? (await open(formerPathOf(key)).catch(nullIfMissing))
+      const file = await open(pathOf(key)).catch(nullIfMissing)
       return file?.createReadStream() ?? null
     },
     async *list(prefix) {
@@ -121,7 +114,7 @@ function nullIfMissing(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-/** A call's folder stays while it has other files. A file without a folder has none to remove. */
+/** A call's folder stays while it has other files. */
 function nullIfInUse(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOTEMPTY' || error.code === 'EEXIST') return null
   return nullIfMissing(error)

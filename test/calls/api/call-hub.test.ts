@@ -83,28 +83,16 @@ const open = (): CallId => {
   hub.register(envelope, sink, () => undefined)
   return id
 }
+/** The run of the first worker. */
+const RUN = 'a'
 const hearFrom = (worker: string, ...frames: Frame[]) =>
   subscriber.emit('message', hub.channel, encodeFrames(worker, frames))
 const hear = (callId: CallId, generation: number, ...bodies: FrameBody[]) =>
-  hearFrom('w1', ...bodies.map((body, sequence): Frame => [callId, generation, sequence, body]))
+  hearFrom('w1', ...bodies.map((body, sequence): Frame => [callId, generation, sequence, body, RUN]))
 const lastShown = (id: CallId) => delivered.get(id)?.at(-1)
 const toldOf = (kind: ControlMessage['kind']) => told.filter((message) => message.kind === kind)
 /** A worker says every half second that it lives. */
 const lives = (worker: string) => setInterval(() => hearFrom(worker), 500)
-
-describe('a reply hub that hears two workers of one call under one number', () => {
-  test('tells their runs apart by the worker, where an earlier release does not name them', () => {
-    const id = open()
-    hear(id, 1, ['open', 0], ['text', 'Hel'])
-    hearFrom('w2', [id, 1, 2, ['text', 'p!']], [id, 1, 3, FINISH])
-    expect(toldOf('delivered')).toMatchObject([{ channel: controlChannel('w2'), delivered: { text: 'Hel' } }])
-    expect(delivered.get(id)).toMatchObject([
-      ['open', 0],
-      ['text', 'Hel'],
-      ['error', {}],
-    ])
-  })
-})
 
 test('a call whose frame cannot be written fails alone: its worker is told, and the error to its client is recorded', () => {
   const [other, id] = [open(), newCallId()]
@@ -126,7 +114,7 @@ test('a call whose frame cannot be written fails alone: its worker is told, and 
     ['text', 'Hel'],
     ['text', 'lo'],
   ]
-  const frames = (callId: CallId) => bodies.map((body, sequence): Frame => [callId, 1, sequence, body])
+  const frames = (callId: CallId) => bodies.map((body, sequence): Frame => [callId, 1, sequence, body, RUN])
   hearFrom('w1', ...frames(id), ...frames(other))
   expect(written.at(-1)).toMatchObject(['error', { code: 'internal_error' }])
   expect(recorded).toEqual([['internal_error', 'Hello']])
@@ -137,7 +125,7 @@ test('a call whose frame cannot be written fails alone: its worker is told, and 
 
 describe('a reply hub that is asked by a worker taking a call over', () => {
   const askTakeover = (callId: CallId) => {
-    hearFrom('w2', [callId, 2, -1, ['takeover']])
+    hearFrom('w2', [callId, 2, -1, ['takeover'], 'b'])
     return told.find((message) => message.kind === 'delivered' && message.callId === callId)
   }
 
@@ -197,7 +185,7 @@ describe('a worker that is heard no more', () => {
   test('is lost: within six seconds its streams end truthfully, and only those of which something was delivered', async () => {
     const [stream, unshown, other] = [open(), open(), open()]
     hear(stream, 1, ['open', 0], ['text', 'half of it'])
-    hearFrom('w2', [other, 1, 0, ['open', 0]])
+    hearFrom('w2', [other, 1, 0, ['open', 0], 'b'])
     const living = lives('w2')
     await passed(6_000)
     expect(lastShown(stream)).toMatchObject(['error', { code: 'all_providers_failed' }])
@@ -215,7 +203,7 @@ describe('a worker that is heard no more', () => {
     const [stream, other] = [open(), open()]
     hear(stream, 1, ['open', 0])
     for (let second = 0; second < 30; second += 3) {
-      hearFrom('w1', [other, 1, second / 3, ['text', 'x']])
+      hearFrom('w1', [other, 1, second / 3, ['text', 'x'], RUN])
       await passed(3_000)
     }
     expect(delivered.get(stream)).toEqual([['open', 0]])
@@ -295,12 +283,12 @@ describe('calls that all miss frames, as after a stall', () => {
   test('are asked for one after another, a few at a time, and of the worker that has them', async () => {
     const ids = Array.from({ length: 100 }, open)
     for (const id of ids) hear(id, 1, ['open', 0])
-    for (const id of ids) hearFrom('w1', [id, 1, 5, ['text', 'f']])
+    for (const id of ids) hearFrom('w1', [id, 1, 5, ['text', 'f'], RUN])
     const asked = () => toldOf('resend').map(({ callId }) => callId)
     expect(asked()).toEqual(ids.slice(0, 16))
     expect(new Set(toldOf('resend').map(({ channel }) => channel))).toEqual(new Set([controlChannel('w1')]))
     // The worker answers some of them; as many others have their turn.
-    for (const id of ids.slice(0, 10)) hearFrom('w1', [id, 1, -1, ['caught-up']])
+    for (const id of ids.slice(0, 10)) hearFrom('w1', [id, 1, -1, ['caught-up'], RUN])
     expect(asked()).toEqual(ids.slice(0, 26))
     // One that does not answer keeps the others waiting for a moment.
     await passed(3_000)
@@ -319,8 +307,8 @@ describe('a reply hub that stops', () => {
     expect(toldOf('cancel').map(({ callId }) => callId)).toEqual([settled, ended, silent])
     hearFrom(
       'w1',
-      [settled, 1, 2, FINISH],
-      [ended, 1, 2, ['error', { code: 'overloaded', message: 'ended' }]],
+      [settled, 1, 2, FINISH, RUN],
+      [ended, 1, 2, ['error', { code: 'overloaded', message: 'ended' }], RUN],
     )
     expect(lastShown(settled)).toEqual(FINISH)
     expect(lastShown(ended)).toMatchObject(['error', { code: 'overloaded', retryAfterSeconds: 1 }])
@@ -342,7 +330,7 @@ describe('a reply hub that stops', () => {
     expect(toldOf('cancel')).toMatchObject([
       { callId: stream, ending: { by: 'gateway', deliveredChars: 10 } },
     ])
-    hearFrom('w1', [stream, 1, 2, ['error', { code: 'overloaded', message: 'ended' }]])
+    hearFrom('w1', [stream, 1, 2, ['error', { code: 'overloaded', message: 'ended' }], RUN])
     await passed(200)
     await stopping
   })
@@ -391,7 +379,7 @@ describe('the ends that an instance delivered', () => {
     expect(acknowledged.slice(2).map((ids) => ids.toSorted())).toEqual([[first, second].toSorted()])
     // Redis forgot the end as well: its worker published it again.
     hear(first, 1, FINISH)
-    hearFrom('w2', [second, 1, 0, FINISH])
+    hearFrom('w2', [second, 1, 0, FINISH, 'b'])
     await passed(1_500)
     expect(acknowledged.slice(3)).toEqual([[first]])
   })

@@ -15,8 +15,13 @@ const publisher = {
     return turn
   },
 } as unknown as FramePublisher
-const open = (wholeUpToBytes: number, batchesTexts = false) =>
-  new CallOutbox({ publisher, callId: CALL, channel: 'c', generation: 1, wholeUpToBytes, batchesTexts })
+const open = (wholeUpToBytes: number) =>
+  new CallOutbox({ publisher, callId: CALL, channel: 'c', generation: 1, wholeUpToBytes })
+/** Sends a text in a turn of its own. */
+const say = (outbox: CallOutbox, text: string) => {
+  turn++
+  outbox.send(['text', text])
+}
 const sentTo = (id: CallId) => sent.filter(([to]) => to === id)
 
 beforeEach(() => {
@@ -24,11 +29,11 @@ beforeEach(() => {
   turn = 0
 })
 
-describe('an outbox that batches texts', () => {
+describe('the texts of an outbox', () => {
   const bodies = () => sent.map(([, , sequence, body]) => [sequence, ...body])
 
-  test('adds the texts of one turn to one frame, and counts and repeats each', () => {
-    const outbox = open(0, true)
+  test('share a frame if they come in one turn, and each is counted and repeated', () => {
+    const outbox = open(0)
     outbox.send(['open', 0])
     for (const text of ['a', 'b']) outbox.send(['text', text])
     turn++
@@ -49,8 +54,8 @@ describe('an outbox that batches texts', () => {
     expect(outbox.deliveredChars).toBe(2)
   })
 
-  test('begins another frame after content of another kind, and where one would be long', () => {
-    const outbox = open(0, true)
+  test('begin another frame after content of another kind, and where one would be long', () => {
+    const outbox = open(0)
     outbox.send(['text', 'a'])
     outbox.send(['reasoning', 'because'])
     outbox.send(['text', 'x'.repeat(3_000)])
@@ -63,8 +68,8 @@ describe('an outbox that batches texts', () => {
     ])
   })
 
-  test('takes no text after its end', () => {
-    const outbox = open(0, true)
+  test('are refused after its end', () => {
+    const outbox = open(0)
     outbox.send(['text', 'a'])
     outbox.ended(['finish', 'stop', null])
     expect(() => outbox.send(['text', 'b'])).toThrow('ended')
@@ -74,10 +79,10 @@ describe('an outbox that batches texts', () => {
 describe('the outbox of a call with an Idempotency-Key', () => {
   test('sends a repeat everything from the frame that it asks for, and goes on', () => {
     const outbox = open(1_000)
-    outbox.send(['text', 'a'])
-    outbox.send(['text', 'b'])
+    say(outbox, 'a')
+    say(outbox, 'b')
     outbox.attach('d', label(1), 1)
-    outbox.send(['text', 'c'])
+    say(outbox, 'c')
     expect(sentTo(label(1)).map(([, , sequence]) => sequence)).toEqual([1, 2])
   })
 
@@ -86,7 +91,7 @@ describe('the outbox of a call with an Idempotency-Key', () => {
     outbox.attach('d', label(1), 0)
     outbox.detach((receiver) => receiver.listenerId === label(1))
     outbox.detach((receiver) => receiver.channel === 'c')
-    outbox.send(['text', 'a'])
+    say(outbox, 'a')
     expect(sentTo(label(1))).toEqual([])
     expect(sentTo(CALL)).toHaveLength(1)
   })
@@ -96,22 +101,22 @@ describe('the outbox of a call with an Idempotency-Key', () => {
     const labels = Array.from({ length: 17 }, (_, index) => label(index))
     for (const one of labels) outbox.attach('d', one, 0)
     outbox.attach('d', labels[0]!, 0)
-    outbox.send(['text', 'a'])
+    say(outbox, 'a')
     const refused = sent.filter(([, , , body]) => body[0] === 'error')
     expect(refused).toMatchObject([
       [labels[16], 1, 0, ['error', { code: 'rate_limit_exceeded' }], outbox.run],
     ])
-    expect(sent.filter(([, , , body]) => body[0] === 'text')).toHaveLength(1 + 16)
+    expect(sent.filter(([, , , body]) => body[0] === 'texts')).toHaveLength(1 + 16)
     outbox.detach((receiver) => receiver.listenerId === labels[0])
     outbox.attach('d', labels[16]!, 0)
-    expect(sentTo(labels[16]!).at(-1)).toEqual([labels[16], 1, 0, ['text', 'a'], outbox.run])
+    expect(sentTo(labels[16]!).at(-1)).toEqual([labels[16], 1, 0, ['texts', ['a']], outbox.run])
   })
 
   test('keeps an answer whole up to a bound; beyond it a repeat from the start is told so', () => {
     const outbox = open(200_000)
-    for (let index = 0; index < 10_000; index++) outbox.send(['text', 'x'])
+    for (let index = 0; index < 10_000; index++) say(outbox, 'x')
     expect(outbox.frames).toHaveLength(10_000)
-    for (let index = 0; index < 3_000; index++) outbox.send(['text', 'x'])
+    for (let index = 0; index < 3_000; index++) say(outbox, 'x')
     expect(outbox.frames).toBeNull()
     outbox.attach('d', label(1), 0)
     expect(sentTo(label(1))).toMatchObject([
@@ -119,7 +124,7 @@ describe('the outbox of a call with an Idempotency-Key', () => {
     ])
     sent = []
     outbox.attach('d', label(2), 12_999)
-    expect(sentTo(label(2))).toEqual([[label(2), 1, 12_999, ['text', 'x'], outbox.run]])
+    expect(sentTo(label(2))).toEqual([[label(2), 1, 12_999, ['texts', ['x']], outbox.run]])
   })
 })
 
@@ -133,7 +138,7 @@ describe('what is kept for a resend', () => {
   test('is all of the last quarter of a megabyte: half a minute of a fast stream', () => {
     const outbox = open(0)
     expect(outbox.keptBytes).toBeGreaterThan(0)
-    for (let index = 0; index < 20_000; index++) outbox.send(['text', 'token'])
+    for (let index = 0; index < 20_000; index++) say(outbox, 'token')
     expect(resent(outbox, 20_000 - 3_000)).toHaveLength(3_000 + 1)
     expect(outbox.keptBytes).toBeLessThan(512 * 1024)
   })
@@ -141,7 +146,7 @@ describe('what is kept for a resend', () => {
   test('is bounded in bytes however long a frame is, but for the last', () => {
     const outbox = open(0)
     for (let index = 0; index < 1_000; index++) {
-      outbox.send(['text', 'x'.repeat(30_000)])
+      say(outbox, 'x'.repeat(30_000))
       expect(outbox.keptBytes).toBeLessThan(600 * 1024)
     }
     outbox.send(['tool-calls', [{ index: 0, function: { arguments: 'x'.repeat(900_000) } }]])
@@ -150,7 +155,7 @@ describe('what is kept for a resend', () => {
 
   test('is followed by the word that this was all, also where nothing is missing or it is kept no longer', () => {
     const outbox = open(0)
-    for (let index = 0; index < 30_000; index++) outbox.send(['text', 'token'])
+    for (let index = 0; index < 30_000; index++) say(outbox, 'token')
     expect(resent(outbox, 29_999)).toEqual([29_999, -1])
     expect(resent(outbox, 30_000)).toEqual([-1])
     expect(resent(outbox, 0)).toEqual([-1])

@@ -108,7 +108,7 @@ describe('the step that finishes calls', () => {
     hold: {} as FinishStep['hold'],
     claim: 1,
     channel: CHANNEL,
-    last: [id, 1, 4, ['finish', 'stop', null]],
+    last: [id, 1, 4, ['finish', 'stop', null], 'a'],
     isPublished: true,
     needsSubscriber: true,
     takenTokens: 2,

@@ -108,8 +108,8 @@ describe('what comes in one turn', () => {
     await passed(1)
     expect(published.map(framesOf)).toEqual([
       [
-        ['chatcmpl_1', 1, 0, ['text', 'a'], first.run],
-        ['chatcmpl_2', 1, 0, ['text', 'b'], second.run],
+        ['chatcmpl_1', 1, 0, ['texts', ['a']], first.run],
+        ['chatcmpl_2', 1, 0, ['texts', ['b']], second.run],
       ],
     ])
   })

@@ -6,7 +6,7 @@ import { RunningCalls } from '../../../src/calls/worker/running-calls.ts'
 import { Interrupted } from '../../../src/platform/process/interruptible.ts'
 import { playCall } from '../../helpers/played-chain.ts'
 
-const BODY = JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }], parameters: {} })
+const BODY = JSON.stringify({ kind: 'chat', messages: [{ role: 'user', content: 'Hello' }], parameters: {} })
 
 /** Runs a call that is answered whole, while its worker stops; returns what it was settled as. */
 async function settledWhileStopping(refusal: FinishResult) {

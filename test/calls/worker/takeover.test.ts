@@ -38,7 +38,7 @@ describe('a worker that lost its claim while it ended the call', () => {
   test.each([
     ['its own end', { ...WHOLE, endedBy: 'b' }, true],
     ['the end of another run', { ...WHOLE, endedBy: 'c' }, false],
-    ['an end without a name, of an earlier release', WHOLE, false],
+    ['an end by the API instance', WHOLE, false],
     ['no end', { ...WHOLE, finished: false }, false],
   ])('learns whether the client received its end: %s', async (_, delivered, isOurs) => {
     const ended = askEnded(call)

@@ -16,7 +16,7 @@ function written<Content>(
   result: unknown[],
   usage: ReportedUsage | null = USAGE,
 ) {
-  const message = { content: JSON.stringify(result) }
+  const message = { content: null, result: JSON.stringify(result) }
   const body = resultFormat(content, write).whole(HEAD, ['completion', 0, message, 'stop', usage])
   if (typeof body === 'string') return { contentType: 'application/json', text: body }
   const text = body.pieces.map((piece) => (typeof piece === 'string' ? piece : piece.ref)).join('')
