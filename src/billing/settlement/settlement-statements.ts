@@ -223,6 +223,7 @@ SELECT account.id AS "accountId",
        coalesce(changed.balance_pico, account.balance_pico) AS "balancePico",
        coalesce(changed.version, account.version) AS "version",
        (SELECT count(*)::int FROM recorded WHERE duplicate_of IS NULL) AS "recordedCalls",
+       (SELECT max(id) FROM recorded) AS "newestCall",
        (SELECT array_agg(id) FROM recorded WHERE superseded) AS "supersededCalls",
        ($4::text IS NULL OR EXISTS (SELECT 1 FROM call_records WHERE id = $4)) AS "hasNewest"
 FROM account LEFT JOIN changed ON changed.id = account.id`

@@ -49,6 +49,8 @@ interface SettledRow {
   version: string
   /** Number of calls recorded as their records state. */
   recordedCalls: number
+  /** Of the calls that this transaction recorded. */
+  newestCall: string | null
   supersededCalls: string[] | null
   hasNewest: boolean
 }
@@ -68,7 +70,7 @@ export function createSettlementStore(
   discardCompletion: DiscardCompletion = async () => undefined,
   onLedgerLoss: (callId: string) => Promise<void> = async () => undefined,
 ) {
-  /** A call of the last transaction whose commit was confirmed. */
+  /** The newest call of the last confirmed transaction that recorded any: repeated settlements record none. */
   let newest: { id: string; at: number } | null = null
   return {
     /**
@@ -87,6 +89,7 @@ export function createSettlementStore(
       const contradicted: string[] = []
       const known = newest && performance.now() - newest.at < REMEMBERED_MS ? newest.id : null
       let isLost = false
+      let recorded: string | null = null
       const quarantine = async (record: SettlementRecord, reason: string) => {
         const text = JSON.stringify(record) ?? 'null'
         const callId = isCallName(record?.id) ? record.id : `${UNNAMED}${shortHash(text)}`
@@ -100,6 +103,7 @@ export function createSettlementStore(
         try {
           const settled = await settleBatch(postgres, batch, known)
           isLost ||= !settled.hasNewest
+          recorded = settled.newestCall ?? recorded
           if (!settled.isAllNew) contradicted.push(...batch.map(({ record }) => record.id))
           if (!areCounting) return
           for (const account of settled.accounts) merge(accounts, account)
@@ -127,9 +131,11 @@ export function createSettlementStore(
       // The other records of a call change nothing, but differences are kept, unless the first was rejected.
       const refused = new Set(quarantined.map(({ callId }) => callId))
       others = others.filter(({ record }) => !refused.has(record.id))
-      if (isLost) await onLedgerLoss(known!)
-      const recorded = counting.find(({ record }) => !refused.has(record.id))
-      if (recorded) newest = { id: recorded.record.id, at: performance.now() }
+      if (isLost) {
+        await onLedgerLoss(known!)
+        newest = null
+      }
+      if (recorded !== null) newest = { id: recorded, at: performance.now() }
       while (others.length > 0) {
         ;({ counting, others } = oneOfEachCall(others))
         await settleRows(counting, false)
@@ -164,7 +170,13 @@ async function settleBatch(
   postgres: Postgres,
   batch: SettlementRows[],
   newest: string | null,
-): Promise<Pick<SettlementOutcome, 'accounts' | 'superseded'> & { isAllNew: boolean; hasNewest: boolean }> {
+): Promise<
+  Pick<SettlementOutcome, 'accounts' | 'superseded'> & {
+    isAllNew: boolean
+    hasNewest: boolean
+    newestCall: string | null
+  }
+> {
   const calls = JSON.stringify(batch.map((rows) => rows.call))
   const entries = JSON.stringify(batch.flatMap((rows) => rows.entries))
   const settled = await postgres.plain.query<SettledRow>(SETTLE, [calls, entries, leastCallOf(batch), newest])
@@ -195,7 +207,8 @@ async function settleBatch(
     version: BigInt(version),
     released: released.get(accountId) ?? [],
   }))
-  return { accounts, superseded, isAllNew, hasNewest: settled[0]?.hasNewest ?? true }
+  const { hasNewest = true, newestCall = null } = settled[0] ?? {}
+  return { accounts, superseded, isAllNew, hasNewest, newestCall }
 }
 
 /** Adds the members who created the keys of some calls. */

@@ -338,3 +338,73 @@ describe('the settlement store', () => {
     expect(await store.settle([])).toEqual({ accounts: [], quarantined: [], superseded: [], credited: [] })
   })
 })
+
+describe('PostgreSQL that loses its last commits', () => {
+  const ledger = testLedger()
+
+  /** Takes away calls, as a fail-over to a standby does that had not received them. */
+  const lose = (ids: string[]) =>
+    ledger.postgres.$transaction([
+      ledger.postgres.$executeRawUnsafe('SET LOCAL session_replication_role = replica'),
+      ledger.postgres.$executeRawUnsafe('DELETE FROM ledger_entries WHERE transaction_id = ANY ($1)', ids),
+      ledger.postgres.$executeRawUnsafe('DELETE FROM ledger_transactions WHERE id = ANY ($1)', ids),
+      ledger.postgres.$executeRawUnsafe('DELETE FROM call_records WHERE id = ANY ($1)', ids),
+    ])
+
+  /** A store, what it said was lost, and an account. */
+  const setUp = async (onLoss: () => Promise<void> = async () => undefined) => {
+    const losses: string[] = []
+    const store = createSettlementStore(ledger.postgres, undefined, async (callId) => {
+      losses.push(callId)
+      await onLoss()
+    })
+    return { store, losses, account: await openTestAccount(ledger.postgres, 1_000n) }
+  }
+
+  test('is noticed by the next settlement, once, whichever call it is of', async () => {
+    const { store, losses, account } = await setUp()
+    const lost = settlementOf(account)
+    await store.settle([lost])
+    await lose([lost.id])
+    await store.settle([settlementOf(account)])
+    expect(losses).toEqual([lost.id])
+    await store.settle([settlementOf(account)])
+    expect(losses).toHaveLength(1)
+  })
+
+  test('is noticed where settlements were repeated since', async () => {
+    const { store, losses, account } = await setUp()
+    const [kept, lost] = [settlementOf(account), settlementOf(account)]
+    await store.settle([kept])
+    await store.settle([lost])
+    await store.settle([kept])
+    await lose([lost.id])
+    await store.settle([settlementOf(account)])
+    expect(losses).toEqual([lost.id])
+  })
+
+  test('is told once, also if nothing new is settled afterwards', async () => {
+    const { store, losses, account } = await setUp()
+    const [kept, lost] = [settlementOf(account), settlementOf(account)]
+    await store.settle([kept])
+    await store.settle([lost])
+    await lose([lost.id])
+    await store.settle([kept])
+    await store.settle([kept])
+    expect(losses).toEqual([lost.id])
+  })
+
+  test('is told again by the repeated settlement if it could not be told', async () => {
+    let isAway = true
+    const { store, losses, account } = await setUp(async () => {
+      if (isAway) throw new Error('redis is away')
+    })
+    const [lost, next] = [settlementOf(account), settlementOf(account)]
+    await store.settle([lost])
+    await lose([lost.id])
+    await expect(store.settle([next])).rejects.toThrow('redis is away')
+    isAway = false
+    await store.settle([next])
+    expect(losses).toEqual([lost.id, lost.id])
+  })
+})
