@@ -11,7 +11,10 @@ SELECT to_char(first.month, 'YYYY-MM') AS month FROM (
 ) AS first
 WHERE first.month + ($2::integer + 1) * interval '1 month' <= to_timestamp($1::bigint / 1000.0) AT TIME ZONE 'UTC'`
 
-/** Archives each month that ended more than `keptMonths` ago, the oldest first. One that is refused or fails is an alarm. */
+/**
+ * Archives each month that ended more than `keptMonths` ago, the oldest first. One that is refused or fails is an alarm. A
+ * month that is under way when the process stops is resumed by the next run.
+ */
 export async function archiveDueMonths(
   deps: ArchiveDependencies & { keptMonths: number; folder: string; logger: Logger },
   stopping?: AbortSignal,
@@ -21,9 +24,10 @@ export async function archiveDueMonths(
     const [due] = await postgres.plain.query<{ month: string }>(DUE, [clock(), keptMonths])
     if (!due) return
     try {
-      const { rows, sha256, folder: target } = await archiveMonth(deps, due.month, folder)
+      const { rows, sha256, folder: target } = await archiveMonth(deps, due.month, folder, stopping)
       logger.info({ ...due, target, rows, sha256, alarmsOver: ['archive-failed'] }, 'month archived')
     } catch (error) {
+      if (stopping?.aborted) return
       logger.error({ alarm: 'archive-failed', err: error, ...due }, 'month not archived')
       return
     }

@@ -18,13 +18,13 @@ export interface VerifiedArchive {
  * Proves an archive by its files alone: sizes and hashes are those of its manifest, every ledger transaction has entries
  * that sum to zero, every charge is the capture of its call and every capture that of a call, and the sums are those of
  * the manifest. Reads the files once; memory grows with the accounts, not with the calls. Throws an Error that names what
- * is wrong.
+ * is wrong, and the signal's reason once it is aborted.
  */
-export async function verifyArchive(path: string): Promise<VerifiedArchive> {
+export async function verifyArchive(path: string, stopping?: AbortSignal): Promise<VerifiedArchive> {
   const { manifest, folder, sha256 } = await readManifest(path)
   const ledger = ['call_records', 'ledger_transactions', 'ledger_entries'] as const
   const [calls, transactions, entries] = ledger.map(
-    (table) => new TableReader(folder, fileOf(manifest, table)),
+    (table) => new TableReader(folder, fileOf(manifest, table), stopping),
   )
   const sums = new Map<string, bigint>()
   const carried = new Map<string, bigint>()
@@ -83,7 +83,12 @@ export async function verifyArchive(path: string): Promise<VerifiedArchive> {
   if (entries!.row) throw new Error(`entries of ${entries!.value('transaction_id')} have no transaction`)
 
   const others = manifest.files.filter(({ table }) => !ledger.some((known) => known === table))
-  const readers = [calls!, transactions!, entries!, ...others.map((file) => new TableReader(folder, file))]
+  const readers = [
+    calls!,
+    transactions!,
+    entries!,
+    ...others.map((file) => new TableReader(folder, file, stopping)),
+  ]
   for (const reader of readers.slice(ledger.length))
     for (await reader.next(); reader.row; await reader.next());
   for (const reader of readers) reader.prove()
@@ -113,6 +118,9 @@ function fileOf(manifest: ArchiveManifest, table: string): ArchivedFile {
   return file
 }
 
+/** Rows read between two looks at the signal: some milliseconds. */
+const ROWS_BETWEEN_LOOKS = 10_000
+
 /** The rows of one file, one after the other. */
 class TableReader {
   row: ArchivedRow | null = null
@@ -122,8 +130,11 @@ class TableReader {
   readonly #rows: AsyncGenerator<ArchivedRow>
   #count = 0
 
-  constructor(folder: string, file: ArchivedFile) {
+  readonly #stopping: AbortSignal | undefined
+
+  constructor(folder: string, file: ArchivedFile, stopping?: AbortSignal) {
     this.#file = file
+    this.#stopping = stopping
     this.#columns = new Map(file.columns.map((name, index) => [name, index]))
     this.#rows = readRows(join(folder, file.name), this.#written)
   }
@@ -133,6 +144,7 @@ class TableReader {
     this.row = done ? null : value
     if (this.row === null) return
     this.#count += 1
+    if (this.#count % ROWS_BETWEEN_LOOKS === 0) this.#stopping?.throwIfAborted()
     if (this.row.length !== this.#columns.size)
       throw new Error(`row ${this.#count} of ${this.#file.name} has ${this.row.length} fields`)
   }

@@ -91,6 +91,7 @@ const archive = async (
     held = [] as CallId[],
     isProven = true,
     lagMs = 0,
+    stopping = undefined as AbortSignal | undefined,
   } = {},
 ): Promise<ArchivedFiles> => {
   if (isProven) await auditLedger(ledger.postgres)
@@ -107,6 +108,7 @@ const archive = async (
     },
     monthName(ahead),
     folder,
+    stopping,
   )
 }
 
@@ -320,14 +322,100 @@ test('an archive that was killed before its last step is not exported again', as
   expect(await brokenChecks()).toEqual([])
 })
 
+test('a month is counted some rows at a time, which resumes, and leaves by these counts', async () => {
+  const { postgres } = ledger
+  const calls = Array.from({ length: 5 }, () => callOf(0))
+  await settle(...calls)
+  await creditCall(calls[0]!.id, 20n)
+  const counted = async () => ({
+    counts: await postgres.archiveCount.findMany({ orderBy: { tableName: 'asc' } }),
+    sums: await postgres.$queryRaw`
+      SELECT kind::text, ledger_account, amount_pico::int AS amount FROM archive_sums ORDER BY 1, 2`,
+  })
+  const countNext = async () => {
+    const [step] = await postgres.$queryRawUnsafe<Array<{ isMore: boolean }>>(
+      `SELECT count_closed_month('${monthName(0)}-01', 2) AS "isMore"`,
+    )
+    return step!.isMore
+  }
+  await expect(countNext()).rejects.toThrow(/is not closed/)
+  await postgres.$executeRawUnsafe(`SELECT close_month('${monthName(0)}-01')`)
+  // Those of the calls, two and two and one.
+  for (const left of [3, 1]) {
+    await countNext()
+    const [{ counts }] = [await counted()]
+    expect(counts[0]).toMatchObject({ tableName: 'call_records', counted: BigInt(5 - left) })
+  }
+  let steps = 2
+  while (await countNext()) steps += 1
+  expect(steps).toBeGreaterThan(10)
+  const { counts, sums: found } = await counted()
+  expect(counts.map(({ tableName, countedTo, counted: rows }) => [tableName, countedTo, rows])).toEqual([
+    ['call_records', null, 5n],
+    ['ledger_entries', null, 12n],
+    ['ledger_notes', null, 1n],
+    ['ledger_transactions', null, 6n],
+    ['operator_actions', null, expect.any(BigInt)],
+  ])
+  expect(counts[0]!.chargePico.toString()).toBe('250')
+  expect(found).toEqual([
+    { kind: 'carried_charges', ledger_account: `customer:${account}`, amount: -250 },
+    { kind: 'carried_charges', ledger_account: 'revenue', amount: 250 },
+    { kind: 'carried_credits', ledger_account: 'adjustments', amount: -20 },
+    { kind: 'carried_credits', ledger_account: `customer:${account}`, amount: 20 },
+  ])
+  const before = await sums()
+  expect((await archive(0)).manifest).toMatchObject({ charge_pico: '250', sums: { revenue: '250' } })
+  expect(await sums()).toEqual(before)
+  expect(await counted()).toEqual({ counts: [], sums: [] })
+  expect(await brokenChecks()).toEqual([])
+})
+
+test('an archive stops within a month when its process does, without an alarm, and the next run resumes it', async () => {
+  const { postgres } = ledger
+  await settle(callOf(0), callOf(0))
+  const { query } = postgres.plain
+  for (const part of ['count_closed_month', ' AS source ', 'archive_sums']) {
+    const stop = new AbortController()
+    postgres.plain.query = (text, values) => {
+      if (text.includes(part)) stop.abort()
+      return query(text, values)
+    }
+    await expect(archive(0, { stopping: stop.signal })).rejects.toThrow(/aborted/)
+  }
+  postgres.plain.query = query
+  expect(await postgres.callRecord.count()).toBe(2)
+  const logged: string[] = []
+  const logger = pino({}, { write: (line: string) => void logged.push(line) })
+  const stop = new AbortController()
+  await archiveDueMonths(
+    {
+      ...{ postgres, folder, logger, keptMonths: 2, clock: () => startOf(3), clickHouse: null },
+      holds: { accounts: async () => [], openHolds: async () => [] },
+      audits: {
+        latest: async () => {
+          stop.abort()
+          return { ok: true, at: new Date(startOf(3)) } as never
+        },
+      },
+    },
+    stop.signal,
+  )
+  expect(logged).toEqual([])
+  expect((await archive(0)).rows).toMatchObject({ call_records: 2 })
+  expect(await brokenChecks()).toEqual([])
+})
+
 test('files of another state of the database are not taken for those of this one', async () => {
   const { postgres } = ledger
   await settle(callOf(0), callOf(0))
   const { resume } = killedAt('SELECT archive_month')
   await expect(archive(0)).rejects.toThrow('killed')
   resume()
-  // As in a database that was restored: it has a note that the files lack.
+  // As in a database that was restored: it has a note that the files lack, and has counted nothing.
   await postgres.$transaction([
+    postgres.archiveCount.deleteMany(),
+    postgres.archiveSum.deleteMany(),
     postgres.$executeRawUnsafe('SET LOCAL session_replication_role = replica'),
     postgres.$executeRawUnsafe(
       `INSERT INTO ledger_notes (id, kind, reason) SELECT min(id), 'adjustment', 'late' FROM call_records`,
