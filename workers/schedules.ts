@@ -44,6 +44,7 @@ import { createClickHouse } from '../src/platform/clickhouse.ts'
 import { createServerCheck } from '../src/platform/observability/redis-servers.ts'
 import { createTimedJob } from '../src/platform/observability/timed-job.ts'
 import type { Postgres } from '../src/platform/postgres/postgres.ts'
+import { runAllParts } from '../src/platform/process/run-all-parts.ts'
 import { createFindQueuedCalls } from '../src/platform/queues/call-jobs.ts'
 import type { CallQueues } from '../src/platform/queues/call-queues.ts'
 import { enqueueSettlements } from '../src/platform/queues/queues.ts'
@@ -132,16 +133,16 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
     runs: parts.audits,
     everyMs: config.auditEveryMinutes * MINUTE_MS,
   })
-  const prune = async (stopping: AbortSignal) => {
-    await pruneSettledKeys(postgres, stopping)
-    await sweepCallBodies(postgres, callMs)
-    await prunePromptLogs(postgres)
-    await pruneStoredResponses(postgres)
-    await pruneCallFeedback(postgres)
-    await costs.prune()
-    await pruneAccountActions(postgres)
-    await pruneSentMails(postgres)
-    await createRefusalStore(postgres).prune(Date.now())
+  const expired = {
+    'idempotency-keys': (stopping: AbortSignal) => pruneSettledKeys(postgres, stopping),
+    'call-bodies': () => sweepCallBodies(postgres, callMs),
+    'prompt-logs': () => prunePromptLogs(postgres),
+    'stored-responses': () => pruneStoredResponses(postgres),
+    'call-feedback': () => pruneCallFeedback(postgres),
+    'provider-costs': () => costs.prune(),
+    'account-actions': () => pruneAccountActions(postgres),
+    'sent-mails': () => pruneSentMails(postgres),
+    refusals: () => createRefusalStore(postgres).prune(Date.now()),
   }
   const pruneAlarms = async () => {
     const before = new Date(Date.now() - ALARMS_KEPT_MS)
@@ -159,7 +160,12 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
   const [one, every] = ['one-process', 'every-process'] as const
   return [
     ...queues.calls.flatMap((ofShard) => shardJobs(parts, ofShard)),
-    { name: 'retention', on: one, everyMs: 30 * SECOND_MS, run: prune },
+    {
+      name: 'retention',
+      on: one,
+      everyMs: 30 * SECOND_MS,
+      run: (stopping) => runAllParts(expired, stopping),
+    },
     {
       name: 'account-erasure',
       on: one,

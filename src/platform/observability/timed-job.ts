@@ -7,7 +7,8 @@ export function createTimedJob(registry: Registry, logger: Logger) {
   const duration = new Gauge({
     name: 'switchyard_job_duration_seconds',
     help: 'Duration of the last run of a scheduled job in this process.',
-    labelNames: ['job', 'shard'],
+    // Not `job`, which is Prometheus's own name of what it scrapes.
+    labelNames: ['name', 'shard'],
     registers: [registry],
   })
 
@@ -19,7 +20,7 @@ export function createTimedJob(registry: Registry, logger: Logger) {
         await run(stopping)
       } finally {
         const durationMs = Math.round(performance.now() - startedAt)
-        duration.set({ job: name, shard: shard ?? 0 }, durationMs / 1000)
+        duration.set({ name, shard: shard ?? 0 }, durationMs / 1000)
         if (slowMs !== null && durationMs > slowMs) {
           const subject = shard ? `${name} ${shard}` : name
           logger.warn({ alarm: 'job-slow', subject, durationMs, slowMs }, 'scheduled job was slow')

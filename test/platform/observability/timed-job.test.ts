@@ -25,8 +25,8 @@ test('a scheduled job has its last duration as a metric, failed or not, and an a
     values: Array<{ labels: object; value: number }>
   }
   expect(values.map(({ labels }) => labels)).toEqual([
-    { job: 'retention', shard: 0 },
-    { job: 'audit', shard: 0 },
-    { job: 'retention', shard: 2 },
+    { name: 'retention', shard: 0 },
+    { name: 'audit', shard: 0 },
+    { name: 'retention', shard: 2 },
   ])
 })
