@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import pino from 'pino'
+import { ulid } from 'ulid'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccountStore } from '../../src/accounts/account-store.ts'
 import { createInvitationStore } from '../../src/accounts/organisation/invitation-store.ts'
@@ -51,7 +52,7 @@ import { allowancePeriod } from '../../src/core/billing/allowance-period.ts'
 import { accountBudget, keyBudget, memberBudget } from '../../src/core/billing/budget.ts'
 import type { CallPosition } from '../../src/core/billing/call-position.ts'
 import { bucketStarts } from '../../src/core/billing/time-buckets.ts'
-import { newCallId } from '../../src/core/kernel/ids.ts'
+import { newCallId, newRequestId } from '../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import { DAY_MS, HOUR_MS, isoDay } from '../../src/core/kernel/time.ts'
 import { CALL_PAYMENT_ACCOUNT } from '../../src/core/payments/x402.ts'
@@ -434,6 +435,19 @@ describe('a list of a million calls', () => {
     expect(found).toEqual(['request-11'])
     expect(stops).toEqual(stops.toSorted((a, b) => b - a))
     expect(stops).toHaveLength(Math.ceil((0.9 * CALLS) / CALLS_SEARCHED_MAX) - 1)
+  })
+
+  test('finds the call of a request of weeks ago by the id that the gateway gave it', async () => {
+    const at = now - 40 * DAY_MS
+    const requestId = newRequestId(at)
+    const call = settlementOf(busy, { id: `chatcmpl_${ulid(at + 2_000)}`, requestId, admittedAt: at + 2_000 })
+    await createSettlementStore(ledger.postgres).settle([call])
+    for (const accountId of [busy, null])
+      for (const filter of [{ requestId }, { text: { text: requestId, keyIds: [] } }])
+        expect(await records.list({ accountId, range, filter, limit: 50 })).toMatchObject({
+          calls: [{ id: call.id }],
+          searchedToMs: null,
+        })
   })
 })
 

@@ -1,7 +1,8 @@
 import type { CallSort } from '../../core/api/calls.ts'
 import { type CallOrder, type CallPosition, NEWEST_FIRST } from '../../core/billing/call-position.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
-import { callCreatedAt, callIdAt, callIdOfResponse, callIdRange } from '../../core/kernel/ids.ts'
+import { callCreatedAt, callIdAt, callIdOfResponse, callIdRange, requestedAt } from '../../core/kernel/ids.ts'
+import { MINUTE_MS } from '../../core/kernel/time.ts'
 import { withIndexPlans } from '../../platform/postgres/custom-plans.ts'
 import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
 import { type CallFilter, callConditions } from './call-filter.ts'
@@ -35,6 +36,10 @@ export interface CallPage {
  * calls of the period: no index serves these, and a further one would cost each settlement more than these pages are worth.
  */
 export const CALLS_SEARCHED_MAX = 50_000
+
+/** From the time in a request's id to the admission of its call: the clocks of two instances, and a long upload. */
+const BEFORE_REQUEST_MS = MINUTE_MS
+const AFTER_REQUEST_MS = 5 * MINUTE_MS
 
 const FIGURES: Record<Exclude<CallSort, 'time'>, (isAscending: boolean) => string> = {
   cost: () => 'charge_pico',
@@ -72,7 +77,7 @@ export function createCallList(postgres: Postgres, load: LoadCalls) {
     (await postgres.apiKey.count({ where: { id: filter.keyId, accountId } })) > 0
 
   async function list(query: CallQuery): Promise<CallPage> {
-    const { accountId, filter, order = NEWEST_FIRST, limit } = query
+    const { accountId, filter } = query
     const callId = callIdOfResponse(filter?.text?.text ?? '')
     if (callCreatedAt(callId) !== null)
       return onlyPage(
@@ -80,6 +85,19 @@ export function createCallList(postgres: Postgres, load: LoadCalls) {
       )
     if (!(await ownsKey(query))) return onlyPage([])
 
+    const requestedMs = requestedAt(filter?.requestId ?? filter?.text?.text ?? '')
+    if (requestedMs === null) return search(query)
+    const range = {
+      fromMs: Math.max(query.range.fromMs, requestedMs - BEFORE_REQUEST_MS),
+      toMs: Math.min(query.range.toMs, requestedMs + AFTER_REQUEST_MS),
+    }
+    // A client may give an id of the same form to a request that it repeats later, or to a label.
+    const { calls } = await search({ ...query, range, position: null, atMs: null })
+    return calls.length > 0 ? onlyPage(calls) : search(query)
+  }
+
+  async function search(query: CallQuery): Promise<CallPage> {
+    const { order = NEWEST_FIRST, limit } = query
     const isByTime = order.by === 'time'
     const position = query.position ?? (isByTime ? startOf(query, order) : null)
     const isBackwards = position?.isEnd ?? false
@@ -92,7 +110,7 @@ export function createCallList(postgres: Postgres, load: LoadCalls) {
     const beyond = isFull ? (shown.at(-1) ?? null) : bounded
     // Backwards to the very first call, a page would be short: the first page is shown instead.
     if (isBackwards && beyond === null && shown.length < limit)
-      return list({ ...query, position: null, atMs: null })
+      return search({ ...query, position: null, atMs: null })
     if (isBackwards) shown.reverse()
     const backwards = isBackwards ? beyond : position && (shown[0] ?? position)
     const forwards = isBackwards ? (shown.at(-1) ?? justBefore(position!, walk, order.isAscending)) : beyond
