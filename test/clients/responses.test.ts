@@ -359,6 +359,11 @@ describe('a stored response', () => {
     const texts = () =>
       asked().map(({ role, content }) => [role, Array.isArray(content) ? content[0].text : (content ?? null)])
     expect(texts()).toEqual(turns)
+    // Items of outputs are read without the inputs of their turns.
+    await stack.postgres.storedResponse.updateMany({
+      where: { callId: { in: [first, second].map(({ id }) => callIdOfResponse(id)) } },
+      data: { sealedInput: Uint8Array.of(0) },
+    })
     await client.responses.create({
       model: 'test/plain',
       input: [

@@ -1,29 +1,29 @@
 import { type Fields, isObject } from '../json/json-object.ts'
 import { invalid } from '../kernel/errors.ts'
-import { tooManyValues } from './chat-request.ts'
 
 /** An item of a stored response or of its input. */
 export type StoredItem = Fields & { id: string }
 
-/** Ids of items end in the id of the call that they were made by. */
-const CALL_OF_ITEM = /chatcmpl_[0-9A-Z]{26}$/
+/** Ids of items end in the id of the call that they were made by; those of its input have a number before it. */
+const CALL_OF_ITEM = /^(in_\d+_)?.*(chatcmpl_[0-9A-Z]{26})$/
+
+/** What is read of a stored response: the response object, the items of its input without the turns before it, or both. */
+export type ResponsePart = 'response' | 'input' | 'both'
 
 const isReference = (item: unknown): item is { id: string } =>
   isObject(item) && item.type === 'item_reference' && typeof item.id === 'string'
 
 /** The most items that an input may refer to: each of them may be many times as long as its reference. */
 const REFERENCES_MAX = 64
-/** The most names and values in them together, as in a body. */
-const REFERENCED_VALUES_MAX = 100_000
 
 /**
- * The calls whose items an input refers to. Throws ApiError for more references than are followed, and for a second one
- * to an item, which would repeat it.
+ * The calls whose items an input refers to, and the part of each that has them. Throws ApiError for more references than
+ * are followed, and for a second one to an item, which would repeat it.
  */
-export function referencedCalls(input: string | readonly unknown[]): string[] {
-  if (typeof input === 'string') return []
+export function referencedCalls(input: string | readonly unknown[]): Map<string, ResponsePart> {
+  const calls = new Map<string, ResponsePart>()
+  if (typeof input === 'string') return calls
   const referenced = new Set<string>()
-  const calls = new Set<string>()
   for (const [index, item] of input.entries()) {
     if (!isReference(item)) continue
     const path = `input[${index}].id`
@@ -34,33 +34,22 @@ export function referencedCalls(input: string | readonly unknown[]): string[] {
         `\`input\` may refer to at most ${REFERENCES_MAX} stored items. Send the others themselves.`,
       )
     referenced.add(item.id)
-    const [call] = CALL_OF_ITEM.exec(item.id) ?? []
-    if (call !== undefined) calls.add(call)
+    const [, ofInput, call] = CALL_OF_ITEM.exec(item.id) ?? []
+    if (call === undefined) continue
+    const part = ofInput === undefined ? 'response' : 'input'
+    calls.set(call, (calls.get(call) ?? part) === part ? part : 'both')
   }
-  return [...calls]
+  return calls
 }
 
-/** An input with the items that it refers to; references to other items stay. Throws ApiError for too many values. */
+/** An input with the items that it refers to; references to other items stay. */
 export function withReferencedItems(
   input: string | unknown[],
   items: readonly StoredItem[],
 ): string | unknown[] {
   if (typeof input === 'string' || items.length === 0) return input
   const known = new Map(items.map((item) => [item.id, item]))
-  let values = 0
-  return input.map((item) => {
-    const found = isReference(item) ? known.get(item.id) : undefined
-    if (found === undefined) return item
-    values += valuesIn(found)
-    if (values > REFERENCED_VALUES_MAX) throw tooManyValues(REFERENCED_VALUES_MAX)
-    return found
-  })
-}
-
-/** Entries of lists and objects, at all levels. */
-function valuesIn(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 1
-  return Object.values(value).reduce((sum: number, part) => sum + valuesIn(part), 1)
+  return input.map((item) => (isReference(item) ? (known.get(item.id) ?? item) : item))
 }
 
 /** The ids that an input refers to. */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../accounts/account-store.ts'
-import type { ReadResponse } from '../../calls/stored-responses/stored-response-store.ts'
+import { type ReadResponse, wantedWhole } from '../../calls/stored-responses/stored-response-store.ts'
 import { DeleteAccountBody } from '../../core/api/sessions.ts'
 import { jsonArrayOf, readStored } from '../calls/stored-reads.ts'
 import { signedIn } from '../plugins/session.ts'
@@ -47,8 +47,8 @@ export const accountDataRoutes: FastifyPluginAsyncTypebox = async (app) => {
     exports.take(id)
     const file = await consoleSlots.run(id, async () => {
       const exported = JSON.stringify(await accountExport(account), null, 2)
-      const found = await storedResponses.latest(id)
-      const turns = await readStored(request, { store: storedResponses, accountId: id }, found, 'both')
+      const wanted = (await storedResponses.latest(id)).map(wantedWhole)
+      const turns = await readStored(request, { store: storedResponses, accountId: id }, wanted)
       return withResponses(exported, turns)
     })
     return reply

@@ -2,10 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import {
   bytesToRead,
   type ReadResponse,
-  type ResponsePart,
   type ResponseReader,
-  type StoredResponse,
   type StoredResponseStore,
+  type WantedResponse,
 } from '../../calls/stored-responses/stored-response-store.ts'
 import { callingKey } from './serve-call.ts'
 
@@ -23,13 +22,12 @@ export function readerOf(request: FastifyRequest): ResponseReader {
 export async function readStored(
   request: FastifyRequest,
   { store, accountId }: { store: Pick<StoredResponseStore, 'read'>; accountId: string },
-  found: readonly StoredResponse[],
-  part: ResponsePart,
+  wanted: readonly WantedResponse[],
 ): Promise<ReadResponse[]> {
-  const bytes = found.reduce((sum, each) => sum + bytesToRead(each, part), 0)
+  const bytes = wanted.reduce((sum, each) => sum + bytesToRead(each), 0)
   request.meter(accountId, bytes)
   request.bodyReservation?.grow(bytes)
-  return store.read(accountId, found, part)
+  return store.read(accountId, wanted)
 }
 
 /** Some JSON values as one array. */

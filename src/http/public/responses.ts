@@ -6,12 +6,15 @@ import {
   type ResponseObject,
   type StoredResponse,
   type StoredResponseStore,
+  type WantedResponse,
+  wantedWhole,
 } from '../../calls/stored-responses/stored-response-store.ts'
 import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
 import type { ProviderPreferences } from '../../core/calls/provider-preferences.ts'
 import {
   inputItems,
   jsonBytes,
+  type ResponsePart,
   referencedCalls,
   referencedItems,
   type StoredItem,
@@ -171,24 +174,25 @@ async function earlierTurns(
 ): Promise<EarlierTurns> {
   const reader = readerOf(request)
   const calls = referencedCalls(input)
-  const referenced = calls.length > 0 ? await store.findAll(reader, calls) : []
+  const referenced =
+    calls.size > 0 ? (await store.findAll(reader, [...calls.keys()])).map(withPart(calls)) : []
   const bytesLeft = bytesMax - request.bodyBytes - bytesOf(referenced)
   if (bytesLeft < 0) throw tooLong('The responses that the input refers to are too long together.', 'input')
-  let continued: StoredResponse[] = []
+  let continued: WantedResponse[] = []
   if (previousId !== null) {
     const chain = await store.chain(reader, previousId, bytesLeft)
     if (chain.kind !== 'found') throw notContinued(chain, previousId)
-    continued = chain.turns
+    continued = chain.turns.map(wantedWhole)
   }
-  const found = [...continued, ...referenced]
-  if (found.length === 0) return { history: [], items: [] }
-  const read = await readStored(request, { store, accountId: reader.accountId }, found, 'both')
-  if (read.length < found.length) throw noSuchResponse(goneOf(found, read), 'previous_response_id')
+  const wanted = [...continued, ...referenced]
+  if (wanted.length === 0) return { history: [], items: [] }
+  const read = await readStored(request, { store, accountId: reader.accountId }, wanted)
+  if (read.length < wanted.length) throw noSuchResponse(goneOf(wanted, read), 'previous_response_id')
   const json = jsonArrayOf(read.flatMap(({ input, response }) => [input, response]))
-  const parts = (await parseStored(json)) as Array<StoredItem[] | ResponseObject>
-  const turns = found.map((_, index) => ({
-    input: parts[2 * index] as StoredItem[],
-    response: parts[2 * index + 1] as ResponseObject,
+  const parts = (await parseStored(json)) as Array<StoredItem[] | ResponseObject | null>
+  const turns = wanted.map((_, index) => ({
+    input: parts[2 * index] as StoredItem[] | null,
+    response: parts[2 * index + 1] as ResponseObject | null,
   }))
   const last = continued.length > 0 ? turns[continued.length - 1]!.response : null
   if (last !== null && last.status !== 'completed' && last.status !== 'incomplete')
@@ -200,15 +204,20 @@ async function earlierTurns(
   return { history: turns.slice(0, continued.length).flatMap(itemsOf), items }
 }
 
-const bytesOf = (turns: readonly StoredResponse[]): number =>
-  turns.reduce((sum, turn) => sum + bytesToRead(turn, 'both'), 0)
+const withPart = (parts: ReadonlyMap<string, ResponsePart>) => (found: StoredResponse) => ({
+  ...found,
+  part: parts.get(found.callId)!,
+})
 
-const goneOf = (found: readonly StoredResponse[], read: readonly { callId: string }[]): string =>
-  found.find(({ callId }) => read.every((each) => each.callId !== callId))!.callId
+const bytesOf = (wanted: readonly WantedResponse[]): number =>
+  wanted.reduce((sum, turn) => sum + bytesToRead(turn), 0)
 
-const itemsOf = ({ input, response }: { input: StoredItem[]; response: ResponseObject }): StoredItem[] => [
-  ...input,
-  ...response.output,
+const goneOf = (wanted: readonly WantedResponse[], read: readonly { callId: string }[]): string =>
+  wanted.find(({ callId }) => read.every((each) => each.callId !== callId))!.callId
+
+const itemsOf = (turn: { input: StoredItem[] | null; response: ResponseObject | null }): StoredItem[] => [
+  ...(turn.input ?? []),
+  ...(turn.response?.output ?? []),
 ]
 
 const tooLong = (message: string, param: string): ApiError =>

@@ -5,13 +5,12 @@ import { Type } from 'typebox'
 import type {
   ReadResponse,
   ResponseObject,
-  ResponsePart,
   StoredResponse,
   StoredResponseStore,
 } from '../../calls/stored-responses/stored-response-store.ts'
 import type { Surface, SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
-import type { StoredItem } from '../../core/calls/responses-items.ts'
+import type { ResponsePart, StoredItem } from '../../core/calls/responses-items.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { callIdOfResponse, responseIdOf } from '../../core/kernel/ids.ts'
 import { parseStored } from '../bounded-parse.ts'
@@ -140,7 +139,7 @@ async function partOf(
   part: ResponsePart,
 ): Promise<ReadResponse> {
   const { accountId } = callingKey(request)
-  const [read] = await readStored(request, { store, accountId }, [found], part)
+  const [read] = await readStored(request, { store, accountId }, [{ ...found, part }])
   if (!read) throw noSuchResponse(found.callId)
   return read
 }

@@ -4,6 +4,7 @@ import {
   createStoredResponseStore,
   STORED_RESPONSE_PURPOSE,
   type StoredResponseStore,
+  wantedWhole,
 } from '../../../src/calls/stored-responses/stored-response-store.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
 import { createSealer } from '../../../src/platform/sealing.ts'
@@ -100,9 +101,9 @@ test('a chain is whole, of its account, within its length, and of responses that
   const found = await store.chain(all(accountId), third.callId, KILOBYTE)
   if (found.kind !== 'found') throw new Error(found.kind)
   expect(found.turns.map(({ callId }) => callId)).toEqual(ids)
-  const read = await store.read(accountId, found.turns, 'both')
+  const read = await store.read(accountId, found.turns.map(wantedWhole))
   expect(read.map(({ response }) => JSON.parse(response.toString()).id)).toEqual(ids)
-  const bytes = found.turns.reduce((sum, turn) => sum + bytesToRead(turn, 'both'), 0)
+  const bytes = found.turns.reduce((sum, turn) => sum + bytesToRead(wantedWhole(turn)), 0)
   expect(await store.chain(all(accountId), third.callId, bytes - 1)).toEqual({ kind: 'too-long' })
   expect(await store.chain(all(other), third.callId, KILOBYTE)).toEqual({ kind: 'missing', id: third.callId })
   const stranger = await put(other, { previousId: third.callId })
@@ -122,10 +123,11 @@ test('a chain is whole, of its account, within its length, and of responses that
     where: { callId: second.callId },
   })
   const where = { callId: third.callId }
+  const responses = found.turns.map((turn) => ({ ...turn, part: 'response' as const }))
   await ledger.postgres.storedResponse.update({ where, data: { sealed: sealedInput! } })
-  await expect(store.read(accountId, found.turns, 'response')).rejects.toThrow()
+  await expect(store.read(accountId, responses)).rejects.toThrow()
   await ledger.postgres.storedResponse.update({ where, data: { sealed } })
-  await expect(store.read(accountId, found.turns, 'response')).rejects.toThrow()
+  await expect(store.read(accountId, responses)).rejects.toThrow()
 })
 
 test('a response is of its key, and of all keys of its account for a reader of the account', async () => {
@@ -154,7 +156,7 @@ test('what was stored as one value is read in its parts, by any key until its ca
   })
   const found = await store.find({ accountId, keyId: 'any' }, callId)
   for (const part of ['response', 'input', 'both'] as const) {
-    const [read] = await store.read(accountId, [found!], part)
+    const [read] = await store.read(accountId, [{ ...found!, part }])
     expect([JSON.parse(read!.response.toString()), JSON.parse(read!.input.toString())]).toEqual([
       response,
       input,
@@ -172,10 +174,39 @@ test('a long response is read in slices and opened as it was sealed', async () =
   const turn = turnOf(callId, 3 * KILOBYTE ** 2)
   await big.put({ callId, accountId, keyId: 'a', previousId: null, isRunning: false, ...turn })
   const found = await big.find(all(accountId), callId)
-  const [read] = await big.read(accountId, [found!], 'both')
+  const [read] = await big.read(accountId, [wantedWhole(found!)])
   expect(read!.input.toString() === turn.input).toBe(true)
   expect(read!.response.toString()).toBe(turn.response)
-  const [response] = await big.read(accountId, [found!], 'response')
-  expect(response).toMatchObject({ input: Buffer.alloc(0) })
+  const [response] = await big.read(accountId, [{ ...found!, part: 'response' }])
+  expect(response!.input.toString()).toBe('null')
   await big.delete(all(accountId), callId)
+})
+
+test('of several responses only the wanted parts are read, counted and opened', async () => {
+  const accountId = await openTestAccount(ledger.postgres, 0n)
+  const parts = ['response', 'input', 'both'] as const
+  const calls = await Promise.all(parts.map(() => put(accountId, { bytes: 200 })))
+  const broken = { data: { sealed: Uint8Array.of(1) } }
+  await ledger.postgres.storedResponse.update({ where: { callId: calls[1]!.callId }, ...broken })
+  const found = await store.findAll(
+    all(accountId),
+    calls.map(({ callId }) => callId),
+  )
+  const wanted = calls.map(({ callId }, index) => ({
+    ...found.find((each) => each.callId === callId)!,
+    part: parts[index]!,
+  }))
+  const [response, input, both] = wanted
+  expect(wanted.map(bytesToRead)).toEqual([
+    response!.responseBytes,
+    input!.inputBytes,
+    both!.responseBytes + both!.inputBytes!,
+  ])
+  const read = await store.read(accountId, wanted)
+  const turns = calls.map(({ callId }) => turnOf(callId, 200))
+  expect(read.map(({ response, input }) => [response.toString(), input.toString()])).toEqual([
+    [turns[0]!.response, 'null'],
+    ['null', turns[1]!.input],
+    [turns[2]!.response, turns[2]!.input],
+  ])
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createValidator } from '../../../src/core/api/schema-validator.ts'
-import { referencedCalls, withReferencedItems } from '../../../src/core/calls/responses-items.ts'
+import { referencedCalls } from '../../../src/core/calls/responses-items.ts'
 import { normalizeResponsesRequest, ResponsesBody } from '../../../src/core/calls/responses-request.ts'
 
 const NOTHING_KNOWN = { history: [], openReasoning: () => null }
@@ -222,7 +222,7 @@ const reference = (id: string) => ({ type: 'item_reference', id })
 test('an input refers to an item once, and to 64 items at most', () => {
   const call = `chatcmpl_${'0'.repeat(26)}`
   const items = Array.from({ length: 65 }, (_, index) => reference(`in_${index}_${call}`))
-  expect(referencedCalls(items.slice(1))).toEqual([call])
+  expect([...referencedCalls(items.slice(1)).keys()]).toEqual([call])
   const refusal = (input: unknown[]) => () => referencedCalls(input)
   expect(refusal(items)).toThrow(expect.objectContaining({ details: { param: 'input[64].id' } }))
   expect(refusal(items)).toThrow(/at most 64 stored items/)
@@ -269,9 +269,19 @@ test('fields without effect are named', () => {
   expect(ignored).toEqual(['text.verbosity', 'reasoning.summary', 'top_logprobs'])
 })
 
-test('the items that an input refers to have no more values together than a body may', () => {
-  const items = ['a', 'b'].map((id) => ({ id, type: 'message', content: Array(60_000).fill('x') }))
-  const input = items.map(({ id }) => reference(id))
-  expect(withReferencedItems(input.slice(1), items)).toEqual(items.slice(1))
-  expect(() => withReferencedItems(input, items)).toThrow(/at most 100000 names and values/)
+test('of a response that an input refers to only the part is read that has the item', () => {
+  const ids = ['0', '1', '2'].map((digit) => `chatcmpl_${digit.repeat(26)}`)
+  const items = [
+    `in_0_${ids[0]}`,
+    `msg_${ids[1]}`,
+    `fc_0_${ids[1]}`,
+    `in_12_${ids[2]}`,
+    `rs_${ids[2]}`,
+    'own',
+  ]
+  expect([...referencedCalls(items.map(reference))]).toEqual([
+    [ids[0], 'input'],
+    [ids[1], 'response'],
+    [ids[2], 'both'],
+  ])
 })
