@@ -10,6 +10,7 @@ const BUILT_IN = [
   ['the built-in catalog', new URL('./data/builtin.json', import.meta.url)],
   ['the built-in catalog of other kinds', new URL('./data/task-models.json', import.meta.url)],
   ['the published quality of models', new URL('./data/model-quality.json', import.meta.url)],
+  ['the published output tokens of models', new URL('./data/output-tokens.json', import.meta.url)],
 ] as const
 
 /**

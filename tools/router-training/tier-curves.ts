@@ -1,5 +1,6 @@
-import { COMPLETION_TOKENS, DEFAULT_POINT_USD } from '../../src/core/auto/auto-routing.ts'
+import { DEFAULT_POINT_USD } from '../../src/core/auto/auto-routing.ts'
 import { easeOf, expectedQuality, type QualityCurve } from '../../src/core/auto/model-quality.ts'
+import { ANSWER_TOKENS } from '../../src/core/auto/output-tokens.ts'
 import { ROUTING_PROFILES, type RoutingProfile } from '../../src/core/auto/routing-profiles.ts'
 import { taskKind } from '../../src/core/auto/task-kind.ts'
 import { seededRandom } from '../../src/core/kernel/seeded-random.ts'
@@ -170,7 +171,7 @@ function ofDataset(
         results: standIn.map((tier) => row.results.get(inTier(tier)!.name)!),
         usd: standIn.map(
           (tier) =>
-            (TIER_PROMPT_USD[tier]! * (promptTokens + COMPLETION_TIMES * COMPLETION_TOKENS[kind])) / MILLION,
+            (TIER_PROMPT_USD[tier]! * (promptTokens + COMPLETION_TIMES * ANSWER_TOKENS[kind])) / MILLION,
         ),
         expected: standIn.map((tier) => expectedQuality(inTier(tier)!.abilities[kind].value, ease, curve)),
       },

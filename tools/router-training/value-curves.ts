@@ -1,5 +1,5 @@
-import { COMPLETION_TOKENS } from '../../src/core/auto/auto-routing.ts'
 import { easeOf, expectedQuality, type QualityCurve } from '../../src/core/auto/model-quality.ts'
+import { ANSWER_TOKENS } from '../../src/core/auto/output-tokens.ts'
 import type { TaskKind } from '../../src/core/auto/quality-figure.ts'
 import { taskKind } from '../../src/core/auto/task-kind.ts'
 import { fitCurve, type KnownResult } from './fit-curve.ts'
@@ -117,7 +117,7 @@ function curvesOf(
       results: models.map(({ name }) => row.results.get(name)!),
       usd: models.map(
         ({ promptUsd, completionUsd }) =>
-          (promptUsd * row.prompt.length) / CHARS_PER_TOKEN + completionUsd * COMPLETION_TOKENS[kind],
+          (promptUsd * row.prompt.length) / CHARS_PER_TOKEN + completionUsd * ANSWER_TOKENS[kind],
       ),
     }
   })

@@ -3,6 +3,7 @@ import { oncePer } from '../kernel/once-per.ts'
 import { listUsd } from './list-usd.ts'
 import { compareVersions, type ModelLine, modelLine } from './model-lines.ts'
 import { type Abilities, abilitiesOf } from './model-quality.ts'
+import { expectedTokens } from './output-tokens.ts'
 import { TASK_KINDS, type TaskKind } from './quality-figure.ts'
 
 /** What `auto` knows of the models of a catalog's ladder, by their index in it. */
@@ -15,6 +16,8 @@ export interface AutoLadder {
   promptUsd: Float64Array
   completionUsd: Float64Array
   cachedUsd: Float64Array
+  /** Expected tokens of a completion by kind and by the effort that the call asks for; absent: the model's default. */
+  tokensAt: ReturnType<typeof expectedTokens>
   /** The models to choose among. */
   usual: readonly number[]
   /** The same with old and very expensive models and variants without own figures, for a request that no other can take. */
@@ -44,6 +47,7 @@ export const autoLadder = oncePer((models: readonly Model[]): AutoLadder => {
     promptUsd: usd(({ rate }) => rate.prompt),
     completionUsd: usd(({ rate }) => rate.completion),
     cachedUsd: usd(({ rate }) => rate.cacheRead ?? rate.prompt),
+    tokensAt: expectedTokens(models),
     usual: all.filter((index) => isUsual(models[index]!)),
     all,
     betterBuys: betterBuys(models),

@@ -82,20 +82,12 @@ export interface Valuation extends ConversationTurn {
   score: number
   /** Expected share of such calls that are answered well. */
   qualityAt(index: number): number
+  /** Expected tokens of the completion, reasoning included. */
+  tokensAt(index: number): number
   /** USD of 1,000 such calls, as the client pays them, where no part of the prompt is cached. */
   usdPer1000At(index: number): number
 }
 
-/** The assumed length of a completion in tokens. A guess; it matters only where prompt and completion prices diverge. */
-export const COMPLETION_TOKENS: Record<TaskKind, number> = {
-  code: 800,
-  worded_options: 300,
-  numeric_options: 450,
-  formulas: 600,
-  chat: 350,
-  agentic: 300,
-  other: 450,
-}
 const CALLS = 1_000
 const POINTS = 100
 
@@ -126,7 +118,7 @@ function valuedTurns(prompt: AutoPrompt, catalog: ValuedCatalog): Valuation[] {
 }
 
 function valuationOf(
-  { profile }: Pick<AutoPrompt, 'profile'>,
+  { profile, effort }: Pick<AutoPrompt, 'profile' | 'effort'>,
   turns: readonly TurnReading[],
   { promptTokens, repeatedTokens }: CallSize,
   catalog: ValuedCatalog,
@@ -139,13 +131,15 @@ function valuationOf(
   const cached = repeatedTokens < LEAST_CACHED_TOKENS ? 0 : repeatedTokens
   const abilities = ladder.abilityOf[kind]
   const qualityAt = (index: number) => expectedQuality(abilities[index]!, ease)
+  const tokens = ladder.tokensAt(kind, effort)
   const usdPer1000At = (index: number) =>
-    CALLS * (promptTokens * ladder.promptUsd[index]! + COMPLETION_TOKENS[kind] * ladder.completionUsd[index]!)
+    CALLS * (promptTokens * ladder.promptUsd[index]! + tokens[index]! * ladder.completionUsd[index]!)
   return {
     kind,
     score,
     pointUsd,
     qualityAt,
+    tokensAt: (index) => tokens[index]!,
     usdPer1000At,
     valueAt: (index) => POINTS * qualityAt(index) - usdPer1000At(index) / pointUsd,
     savedUsdPer1000At: (index) => CALLS * cached * (ladder.promptUsd[index]! - ladder.cachedUsd[index]!),

@@ -2,7 +2,7 @@ import { type Static, type TOptional, type TProperties, type TSchemaOptions, Typ
 import { TASK_KINDS, type TaskKind } from '../auto/quality-figure.ts'
 import { ROLES } from '../calls/chat-request.ts'
 import { UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
-import { REASONING_EFFORTS } from '../calls/request-parameters.ts'
+import { REASONING_EFFORTS, type ReasoningEffort } from '../calls/request-parameters.ts'
 import {
   AUTH_HEADERS,
   DEFAULT_PRIORITY,
@@ -264,6 +264,42 @@ const QUALITY = closed(
   },
 )
 
+const OUTPUT_TOKENS = closed(
+  {
+    default_effort: Type.Enum([...REASONING_EFFORTS], {
+      description: 'The effort of a call that asks for none.',
+    }),
+    source: name('Where it was published.'),
+    date: Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', description: 'Of the publication.' }),
+  },
+  {
+    by_effort: closed(
+      {},
+      Object.fromEntries(REASONING_EFFORTS.map((effort) => [effort, tokens()])) as Record<
+        ReasoningEffort,
+        ReturnType<typeof tokens>
+      >,
+      { description: 'Mean tokens of a task, reasoning included. Default: as related models.' },
+    ),
+  },
+  {
+    description:
+      'Output tokens that a published set of tasks took the model, from which `auto` estimates what a call costs.',
+  },
+)
+
+const COMPLETION_TOKENS = closed(
+  {},
+  Object.fromEntries(TASK_KINDS.map((kind) => [kind, tokens()])) as Record<
+    TaskKind,
+    ReturnType<typeof tokens>
+  >,
+  {
+    description:
+      'Expected tokens of a completion by kind of task, reasoning included, at the default effort. Default: as measured here, or else estimated from `output_tokens`.',
+  },
+)
+
 const MEDIA = closed(
   {},
   {
@@ -341,6 +377,8 @@ const MODEL = closed(
     auto: Type.Boolean({ default: true, description: 'Whether `auto` may choose it.' }),
     auto_tier: AUTO_TIER,
     quality: QUALITY,
+    output_tokens: OUTPUT_TOKENS,
+    completion_tokens: COMPLETION_TOKENS,
     rate: prices(
       'The retail rate, if set by the operator: at least 5 % below the list price. Default: the list price less the discount.',
     ),
@@ -366,6 +404,8 @@ const MODEL_CHANGE = closed(
     auto: Type.Boolean(),
     auto_tier: AUTO_TIER,
     quality: QUALITY,
+    output_tokens: OUTPUT_TOKENS,
+    completion_tokens: COMPLETION_TOKENS,
     list_price: prices("The developer's list price."),
     rate: prices('The retail rate: at least 5 % below the list price.'),
     media: MEDIA,

@@ -1,4 +1,5 @@
 import type { ModelQuality } from '../auto/quality-figure.ts'
+import type { TaskTokens } from '../auto/task-tokens.ts'
 import { formatRate } from '../kernel/money.ts'
 import { shortHash } from '../kernel/short-hash.ts'
 import { mediaRules } from '../media/media-rules.ts'
@@ -111,6 +112,8 @@ export function toModel(
     ...(dated && { dated }),
     auto: kind === 'chat' && (model.auto ?? true),
     ...(model.quality && { quality: toQuality(model.quality) }),
+    ...(model.output_tokens && { outputTokens: toTaskTokens(model.output_tokens) }),
+    ...(model.completion_tokens && { completionTokens: model.completion_tokens }),
     offers,
     ...(withdrawn.length > 0 && { withdrawn }),
   }
@@ -123,6 +126,11 @@ const toQuality = (quality: NonNullable<DocumentModel['quality']>): ModelQuality
       { ...figure, standardError },
     ]),
   )
+
+function toTaskTokens(published: NonNullable<DocumentModel['output_tokens']>): TaskTokens {
+  const { default_effort: defaultEffort, by_effort: byEffort, source, date } = published
+  return { defaultEffort, ...(byEffort && { byEffort }), source, date }
+}
 
 function rateVersionOf(rate: TokenRates): string {
   const { prompt, completion, ...others } = rate

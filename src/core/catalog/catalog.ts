@@ -1,5 +1,6 @@
 import type { ModelQuality } from '../auto/quality-figure.ts'
 import type { PointPrices } from '../auto/routing-profiles.ts'
+import type { CompletionTokens, TaskTokens } from '../auto/task-tokens.ts'
 import type { UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
 import type { ReasoningEffort } from '../calls/request-parameters.ts'
 import type { PicoUsdPerToken } from '../kernel/money.ts'
@@ -244,6 +245,10 @@ export interface Model {
   auto: boolean
   /** Its published quality by kind of task; absent: none is known. */
   quality?: ModelQuality
+  /** What published tasks took it; absent: none is known. */
+  outputTokens?: TaskTokens
+  /** Expected tokens of its completions at the default effort, as stated or measured; absent: unknown. */
+  completionTokens?: CompletionTokens
   offers: readonly Offer[]
   /** Absent: none. */
   withdrawn?: readonly WithdrawnOffer[]

@@ -13,7 +13,7 @@ import type { MediaPart } from '../content-part.ts'
 import type { NativeStop } from '../native-message.ts'
 import type { PassedField } from '../passed-fields.ts'
 import { Preferences, parsePreferences } from '../provider-preferences.ts'
-import { modelId } from '../request-parameters.ts'
+import { modelId, type ReasoningEffort } from '../request-parameters.ts'
 
 /** The core's functions for one kind of call. All are pure. */
 export interface CallKind<Content> {
@@ -94,6 +94,8 @@ export interface AutoPrompt {
   /** Difficulty and kind after each of the user's latest turns, oldest first. Takes up to a few milliseconds. */
   turns: () => TurnReading[]
   tools: number
+  /** What the call asks for; absent: the default of the model that serves it. */
+  effort?: ReasoningEffort
   size: CallSize
   /** The sizes of the calls that began each of the user's turns, oldest first. */
   turnSizes: readonly CallSize[]

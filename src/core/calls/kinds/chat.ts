@@ -49,6 +49,7 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
       profile: routingProfile,
       turns: () => readTurns(messages, parameters),
       tools: parameters.tools?.length ?? 0,
+      ...(parameters.reasoning_effort && { effort: parameters.reasoning_effort }),
       size,
       turnSizes,
     },
