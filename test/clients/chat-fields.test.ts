@@ -14,7 +14,7 @@ interface Row {
 }
 
 const ROWS: Row[] = [
-  ...read('docs/chat-fields.md').matchAll(/^\| `([\w.]+)` \| `(\w+)` \| ([a-z ]+) \|/gm),
+  ...read('test/clients/chat-fields.md').matchAll(/^\| `([\w.]+)` \| `(\w+)` \| ([a-z ]+) \|/gm),
 ].map(([, type, field, claim]) => ({ type: type!, field: field!, claim: claim! }))
 const rowsOf = (type: string) => ROWS.filter((row) => row.type === type)
 

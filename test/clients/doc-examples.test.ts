@@ -19,7 +19,7 @@ interface Example {
 }
 
 /** The programs of the docs that call the gateway; `…` stands for what a reader fills in. */
-const EXAMPLES: Example[] = [...DOC_PAGES, { file: 'tutorial.md' }].flatMap(({ file }) => {
+const EXAMPLES: Example[] = DOC_PAGES.flatMap(({ file }) => {
   const markdown = readFileSync(join(ROOT, 'docs', file), 'utf8')
   return [...markdown.matchAll(/^```(sh|js)\n([\s\S]*?)^```/gm)]
     .map(([, language = '', code = ''], number) => ({ page: file, number, language, code }))

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(resolve(ROOT, path), 'utf8')
-const DOC = read('docs/design-tokens.md')
+const DOC = read('docs/console.md')
 
 /** The tokens of the console's styles by their names, without the colours of charts. */
 const TOKENS = Object.fromEntries(
@@ -17,7 +17,7 @@ const TOKENS = Object.fromEntries(
     .filter(([name]) => !name.startsWith('--color-series')),
 )
 
-test('the page of design tokens has each token with its value, and no other', () => {
+test('the page of the console has each design token with its value, and no other', () => {
   const rows = [...DOC.matchAll(/^\| `(--[\w-]+)` \| `([^`]+)` \| \S/gm)]
   expect(Object.fromEntries(rows.map(([, name, value]) => [name, value]))).toEqual(TOKENS)
 })

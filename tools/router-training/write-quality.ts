@@ -17,7 +17,7 @@ function main(): void {
       return JSON.stringify({ id, quality: Object.fromEntries(quality) })
     })
   const source = JSON.stringify(
-    'LiveBench, restated in tools/router-training/public-results; docs/auto-quality.md',
+    'LiveBench, restated in tools/router-training/public-results; docs/auto-routing.md',
   )
   writeFileSync(OUTPUT, `{\n"source": ${source},\n"changes": {"models": [\n${models.join(',\n')}\n]}\n}\n`)
   console.log(`${models.length} models; ${OUTPUT} written`)

@@ -1,6 +1,6 @@
 import { shellQuoted } from './snippets.ts'
 
-/** Command-line agents that work with the gateway, each with a model for examples. The page of one is docs/ID.md. */
+/** Command-line agents that work with the gateway, each with a model for examples. Each has a section of docs/agents.md. */
 export const AGENTS = [
   { id: 'claude-code', name: 'Claude Code', model: 'anthropic/claude-sonnet-5' },
   { id: 'codex', name: 'Codex', model: 'gpt-5.1-codex' },
@@ -18,7 +18,7 @@ interface SetupFacts {
 }
 
 /**
- * The shell commands that point an agent at the gateway. The pages of docs/ show them, the console fills them in, and
+ * The shell commands that point an agent at the gateway. docs/agents.md shows them, the console fills them in, and
  * the release gate runs the agents with nothing else.
  */
 export function agentSetup(agent: AgentId, { origin, apiKey, model }: SetupFacts): string {

@@ -17,7 +17,7 @@ export const ANSWER_TOKENS: Record<TaskKind, number> = {
 
 /**
  * Tokens of the reasoning before it, of a model that takes USUAL_TASK_TOKENS for a published task. Both tables are
- * fitted to measurements of single calls, which docs/auto-quality.md names.
+ * fitted to measurements of single calls, which docs/auto-routing.md names.
  */
 const REASONING_TOKENS: Record<TaskKind, number> = {
   code: 200,

@@ -37,7 +37,7 @@ export function withAgentTable(page: string, evidence: AllAgentEvidence): string
     const { outcomes, version = '', date = '' } = evidence[id] ?? {}
     const targets = Object.keys(AGENT_TARGETS) as AgentTarget[]
     const cells = targets.map((target) => shown(outcomes?.[target]))
-    return [`[${name}](${id}.md)`, ...cells, version, date.slice(0, 10)]
+    return [`[${name}](#${id})`, ...cells, version, date.slice(0, 10)]
   })
   const others = AGENTS_NOT_RUN.map(({ name, package: version, reason }) => [
     name,

@@ -8,8 +8,6 @@ import { WRITTEN_ADDRESS } from '../../../web/lib/docs/doc-text.ts'
 import { AGENT_TARGETS, AGENTS_PAGE, readAgentEvidence, withAgentTable } from './agent-evidence.ts'
 import { CODING_AGENTS } from './coding-agents.ts'
 
-const pageOf = (file: string) => readFileSync(new URL(`../../../docs/${file}`, import.meta.url), 'utf8')
-
 describe('agents', () => {
   test('are tried by the gate, each that has a guide', () => {
     expect(CODING_AGENTS.map(({ id }) => id)).toEqual(AGENTS.map(({ id }) => id))
@@ -17,7 +15,7 @@ describe('agents', () => {
 
   test.each(AGENTS)('the guide of $name has exactly the lines that the gate runs', ({ id, model }) => {
     const lines = agentSetup(id, { origin: WRITTEN_ADDRESS, apiKey: 'sk-sy-…', model })
-    expect(pageOf(`${id}.md`)).toContain(`\`\`\`sh\n${lines}\n\`\`\``)
+    expect(readFileSync(AGENTS_PAGE, 'utf8')).toContain(`\`\`\`sh\n${lines}\n\`\`\``)
   })
 
   test('the table of the docs says what the last run of the gate found', () => {

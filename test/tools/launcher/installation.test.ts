@@ -18,16 +18,16 @@ test('an installed package keeps its data where the system keeps that of program
   expect(userDataFolder('win32', { LOCALAPPDATA: '/local' })).toBe('/local/switchyard')
 })
 
-describe('stop and status', () => {
+describe('commands that need no running services', () => {
   let dataDir: string
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'switchyard-status-'))
   })
   afterEach(() => rm(dataDir, { recursive: true }))
 
-  const run = (command: string) =>
+  const run = (command: string, option = '--json') =>
     new Promise<{ code: unknown; output: string }>((done) => {
-      const args = [join(ROOT, 'tools/launcher/bootstrap/launch.mjs'), command, '--data', dataDir, '--json']
+      const args = [join(ROOT, 'tools/launcher/bootstrap/launch.mjs'), command, '--data', dataDir, option]
       execFile(process.execPath, args, { env: ofRunner() }, (error, stdout, stderr) =>
         done({ code: error?.code ?? 0, output: stdout + stderr }),
       )
@@ -38,6 +38,10 @@ describe('stop and status', () => {
     expect(JSON.parse(status.output)).toMatchObject({ state: 'stopped', url: null, data: dataDir })
     expect(status.code).toBe(1)
     expect(await run('stop')).toEqual({ code: 0, output: `Nothing runs over ${dataDir}.\n` })
+  })
+
+  test('admin --help lists the commands of operators', async () => {
+    expect((await run('admin', '--help')).output).toContain('Usage: npm run admin -- COMMAND')
   })
 
   test('tell whether the gateway that runs takes calls', async () => {

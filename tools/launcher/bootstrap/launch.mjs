@@ -29,7 +29,8 @@ async function main([name, ...rest]) {
   const entry = join(ROOT, source)
   if (!existsSync(entry)) throw new Error(`${source} is missing from this copy of the project`)
   const { services } = command
-  const needsServices = Array.isArray(services) ? services.includes(args[0]) : services
+  const asksForHelp = args.includes('--help') || args.includes('-h')
+  const needsServices = !asksForHelp && (Array.isArray(services) ? services.includes(args[0]) : services)
   const environment = needsServices ? servicesEnvironment(dataDir) : {}
   run(projectNode(), [entry, ...(command.args ?? []), ...args], {
     NODE_COMPILE_CACHE: compileCache(dataDir),

@@ -6,7 +6,7 @@ const READY_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 30_000
 /**
  * For objects that live as long as a call: a young generation that outlasts them, none put into the old generation at
- * once, an old one that grows slowly, and few threads that collect beside the event loop. See docs/performance.md.
+ * once, an old one that grows slowly, and few threads that collect beside the event loop. See docs/scaling.md.
  */
 const NODE_ARGS = [
   '--max-semi-space-size=24',

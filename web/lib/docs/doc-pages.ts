@@ -90,7 +90,7 @@ const GROUPS: ReadonlyArray<{ name: string; pages: Array<Omit<DocPage, 'file'> &
       {
         slug: 'agents',
         title: 'Agents',
-        about: 'Which agents were tried, with which models.',
+        about: 'Set up Claude Code, Codex, OpenCode, aider and Cline.',
         load: () => import('../../../docs/agents.md?raw'),
       },
       {
@@ -98,36 +98,6 @@ const GROUPS: ReadonlyArray<{ name: string; pages: Array<Omit<DocPage, 'file'> &
         title: 'Client libraries',
         about: 'What works with which library.',
         load: () => import('../../../docs/client-libraries.md?raw'),
-      },
-      {
-        slug: 'claude-code',
-        title: 'Claude Code',
-        about: 'Set up Claude Code.',
-        load: () => import('../../../docs/claude-code.md?raw'),
-      },
-      {
-        slug: 'codex',
-        title: 'Codex',
-        about: 'Set up Codex.',
-        load: () => import('../../../docs/codex.md?raw'),
-      },
-      {
-        slug: 'opencode',
-        title: 'OpenCode',
-        about: 'Set up OpenCode.',
-        load: () => import('../../../docs/opencode.md?raw'),
-      },
-      {
-        slug: 'aider',
-        title: 'aider',
-        about: 'Set up aider.',
-        load: () => import('../../../docs/aider.md?raw'),
-      },
-      {
-        slug: 'cline',
-        title: 'Cline',
-        about: 'Set up Cline.',
-        load: () => import('../../../docs/cline.md?raw'),
       },
     ],
   },
@@ -154,15 +124,9 @@ const GROUPS: ReadonlyArray<{ name: string; pages: Array<Omit<DocPage, 'file'> &
       },
       {
         slug: 'organisations',
-        title: 'Organisations',
-        about: 'Members, roles, invitations, activity.',
+        title: 'Account and organisations',
+        about: 'Sign-in, sessions, deletion; members, roles, invitations.',
         load: () => import('../../../docs/organisations.md?raw'),
-      },
-      {
-        slug: 'signing-in',
-        title: 'Account and sign-in',
-        about: 'Password, two-step sign-in, sessions, deletion.',
-        load: () => import('../../../docs/signing-in.md?raw'),
       },
     ],
   },
