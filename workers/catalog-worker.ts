@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Worker } from 'bullmq'
 import type { Registry } from 'prom-client'
+import { readCompletionTokens } from '../src/billing/reports/completion-tokens.ts'
 import { announceEdits, latestEditsVersion } from '../src/catalog/catalog-edits-store.ts'
 import { readPriceFile } from '../src/catalog/catalog-file.ts'
 import { hasOverlay, writeOverlay } from '../src/catalog/catalog-overlay.ts'
@@ -10,7 +11,9 @@ import { recordRates } from '../src/catalog/rate-history-store.ts'
 import { syncListings } from '../src/catalog/sync-listings.ts'
 import type { ComposedCatalog } from '../src/compose/catalog.ts'
 import type { Config } from '../src/config.ts'
+import { ownTokens } from '../src/core/auto/own-tokens.ts'
 import type { CatalogSource } from '../src/core/catalog/catalog-snapshot.ts'
+import { HOUR_MS } from '../src/core/kernel/time.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import type { Postgres } from '../src/platform/postgres/postgres.ts'
 import { pollEvery } from '../src/platform/process/poll-every.ts'
@@ -41,7 +44,7 @@ const JITTER = 0.2
 
 /**
  * Keeps the catalog up to date. On a schedule shared by the fleet it reads the model lists of providers and the price
- * files. Every second it checks that Redis has the overlay, also after a loss of data, and that every rate of a model is
+ * files, and every hour what completions take. Every second it checks that Redis has the overlay, also after a loss of data, and that every rate of a model is
  * in PostgreSQL; every five seconds that the overlay has the operator's edits and platform keys. All of it is repeatable
  * and can run in several processes. Waits for Redis.
  */
@@ -57,6 +60,7 @@ export async function startCatalogWorker(options: CatalogWorkerOptions) {
       await checkKeys()
     },
     prices: () => readPrices(options),
+    tokens: () => readTokens(options),
   }
   const worker = new Worker<Record<string, never>>(CATALOG_QUEUE, async ({ name }) => jobs[name]?.(), {
     connection: queueRedis,
@@ -91,6 +95,7 @@ async function schedule({ queue, config, random }: CatalogWorkerOptions): Promis
   const everyMs = Math.round(config.catalogSyncMs * (1 + JITTER * (random() - 0.5)))
   await scheduleCatalogJob(queue, 'sync', everyMs)
   if (config.priceFiles.length > 0) await scheduleCatalogJob(queue, 'prices', everyMs)
+  await scheduleCatalogJob(queue, 'tokens', HOUR_MS)
 }
 
 /** The work of every second. */
@@ -118,6 +123,14 @@ function createSync(parts: CatalogWorkerOptions): () => Promise<void> {
     recorded = snapshot.version
     if (added > 0) logger.info({ rates: added, version: snapshot.version }, 'rates recorded')
   }
+}
+
+/** Reads what completions take by model and kind. Changes the overlay, and so the catalog, only if a figure changes. */
+async function readTokens({ redis, postgres, overlay, catalog, clock }: CatalogWorkerOptions): Promise<void> {
+  const inUse = overlay.current()?.ownTokens ?? {}
+  const measured = await readCompletionTokens(postgres, clock())
+  const next = ownTokens(measured, inUse, [...catalog.snapshot().models.values()])
+  if (!isDeepStrictEqual(next, inUse)) await writeOverlay(redis, { ownTokens: next })
 }
 
 /** Reads every price file. An unusable file keeps its last content. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { OwnTokens } from '../core/auto/own-tokens.ts'
 import type { CatalogSource } from '../core/catalog/catalog-snapshot.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import { followRedis } from '../platform/redis/follow-redis.ts'
@@ -28,6 +29,8 @@ export interface CatalogOverlay {
   prices: CatalogSource[]
   /** `<provider>/<upstream model>` of offers that their providers no longer list. */
   unlisted: string[]
+  /** What completions of this gateway's own calls take, over the shipped documents. */
+  ownTokens: OwnTokens
   platformKeys: OverlayPlatformKey[]
 }
 
@@ -53,6 +56,7 @@ export async function readOverlay(redis: Redis): Promise<CatalogOverlay | null> 
     stored: parsePart(hash.stored, null, isStored),
     prices: parsePart(hash.prices, [], (value) => Array.isArray(value) && value.every(isDocument)),
     unlisted: parsePart(hash.unlisted, [], (value) => Array.isArray(value)),
+    ownTokens: parsePart(hash.ownTokens, {}, (value) => typeof value === 'object' && !Array.isArray(value)),
     platformKeys: parsePart(
       hash.platformKeys,
       [],

@@ -77,7 +77,10 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
     { ollama, file }: LocalSources,
     fleet: CatalogOverlay | null,
     edits: CatalogSource | null,
-  ) => [...shipped, ollama, ...(fleet?.prices ?? []), file, edits].filter((source) => source !== null)
+  ) =>
+    [...shipped, ollama, ownCalls(fleet), ...(fleet?.prices ?? []), file, edits].filter(
+      (source) => source !== null,
+    )
   const buildFrom = (
     from: LocalSources,
     fleet = shared(),
@@ -224,6 +227,16 @@ async function firstOllamaCatalog(
     options.logger.warn({ err: error }, 'Ollama models not read')
     return null
   }
+}
+
+/** The tokens of this gateway's own calls as a document; null: none are known. */
+function ownCalls(fleet: CatalogOverlay | null): CatalogSource | null {
+  const models = Object.entries(fleet?.ownTokens ?? {}).map(([id, tokens]) => ({
+    id,
+    completion_tokens: tokens,
+  }))
+  if (models.length === 0) return null
+  return { name: 'the tokens of own calls', content: { changes: { models } }, updatedAt: 0 }
 }
 
 /** A document that is not applied yet. */

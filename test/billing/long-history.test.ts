@@ -31,6 +31,7 @@ import {
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import { createStatementReader } from '../../src/billing/ledger/statement-store.ts'
 import { readAutoChoices } from '../../src/billing/reports/auto-choices.ts'
+import { readCompletionTokens } from '../../src/billing/reports/completion-tokens.ts'
 import { createMarginStore } from '../../src/billing/reports/margin-store.ts'
 import { createModelStatsStore } from '../../src/billing/reports/model-stats-store.ts'
 import { createProviderHours } from '../../src/billing/reports/provider-hours.ts'
@@ -235,6 +236,7 @@ async function runEverything(): Promise<void> {
   const statistics = createModelStatsStore({ postgres, clock: Date.now, logger: pino({ level: 'silent' }) })
   await expect.poll(() => statistics.stats()).not.toBeNull()
   await readAutoChoices(postgres)
+  await readCompletionTokens(postgres, now)
   const hours = createProviderHours(postgres)
   await hours.nextHour(now)
   await hours.roll(Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS)

@@ -79,6 +79,16 @@ test('price files change list prices and so rates; edits go before them', async 
   await eventually(() => expect(store!.snapshot().models.get('gpt-4o')!.rate.prompt).toBe(2_850_000n))
 })
 
+test('tokens of own calls are estimates of their models; edits go before them', async () => {
+  await open()
+  const tokens = () => store!.snapshot().models.get('gpt-4o')!.completionTokens
+  await writeOverlay(redis, { ownTokens: { 'gpt-4o': { code: 700 } } })
+  await eventually(() => expect(tokens()).toEqual({ code: 700 }))
+  const stated = { changes: { models: [{ id: 'gpt-4o', completion_tokens: { code: 900 } }] } }
+  await writeOverlay(redis, { stored: edits(stated) })
+  await eventually(() => expect(tokens()).toEqual({ code: 900 }))
+})
+
 test('a Redis that lost its data, and edits that make no catalog, leave the last good one', async () => {
   await writeOverlay(redis, { stored: edits(disabled) })
   await open()

@@ -44,6 +44,7 @@ function keysWith(stored: OverlayPlatformKey[], environment: Record<string, stri
     stored: null,
     prices: [],
     unlisted: [],
+    ownTokens: {},
     platformKeys: stored,
   }
   const keys = createPlatformKeys({
