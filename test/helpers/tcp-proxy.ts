@@ -7,6 +7,10 @@ export interface TcpProxy {
   url: string
   /** Breaks every connection and refuses new ones. */
   refuse(): void
+  /** Does so once the service has sent so many more bytes. */
+  refuseAfter(bytes: number): void
+  /** How many bytes the service has sent. */
+  sentBytes(): number
   /** Keeps connections open and lets nothing through any more: the other side is gone without a word. */
   swallow(): void
   /** Keeps everything back, also of new connections, until it is restored: the other side has become slow. */
@@ -25,6 +29,13 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   const isSocket = target.protocol === 'unix:'
   const sockets = new Set<Socket>()
   let mode: 'through' | 'refuse' | 'swallow' | 'hold' | 'lose-answer' = 'through'
+  let sentBytes = 0
+  let refusesAt = Number.POSITIVE_INFINITY
+  const refuse = () => {
+    refusesAt = Number.POSITIVE_INFINITY
+    mode = 'refuse'
+    breakAll()
+  }
   const breakAll = () => {
     for (const socket of sockets) socket.destroy()
   }
@@ -47,7 +58,9 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
     track(upstream)
     client.on('data', (data) => mode !== 'swallow' && upstream.write(data))
     upstream.on('data', (data) => {
-      if (mode === 'lose-answer') {
+      sentBytes += data.length
+      if (sentBytes > refusesAt) refuse()
+      else if (mode === 'lose-answer') {
         mode = 'through'
         client.destroy()
       } else if (mode !== 'swallow') client.write(data)
@@ -63,10 +76,11 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   url.port = String((server.address() as { port: number }).port)
   return {
     url: url.href,
-    refuse() {
-      mode = 'refuse'
-      breakAll()
+    refuse,
+    refuseAfter(bytes) {
+      refusesAt = sentBytes + bytes
     },
+    sentBytes: () => sentBytes,
     swallow() {
       mode = 'swallow'
     },

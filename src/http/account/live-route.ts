@@ -113,7 +113,7 @@ interface LiveFeedOptions {
 }
 
 const EVERY_MS = 700
-/** A settlement takes its time before it commits, so that a later one may be visible first. */
+/** A settlement takes its time before it commits, so that a later one may be visible first: from the look before. */
 const LOOK_BACK_MS = 5_000
 const CALLS_REMEMBERED = 20_000
 
@@ -126,13 +126,23 @@ function createLiveFeed(options: LiveFeedOptions) {
   const listeners = new Set<LiveListener>()
   const seen = new Map<string, string>()
   const sent = new LRUCache<string, true>({ max: CALLS_REMEMBERED })
+  let lookedAtMs = clock()
 
   const look = async (): Promise<void> => {
-    if (listeners.size === 0) return
+    const sinceMs = lookedAtMs - LOOK_BACK_MS
+    const nowMs = clock()
+    if (listeners.size > 0) await tellMoved(sinceMs)
+    lookedAtMs = nowMs
+  }
+
+  const tellMoved = async (sinceMs: number): Promise<void> => {
     await endSessions()
     const moved = await movedAccounts()
     if (moved.length === 0) return
-    const calls = await recentCalls.settledSince(moved, clock() - LOOK_BACK_MS)
+    const calls = await recentCalls.settledSince(moved, sinceMs).catch((error: unknown) => {
+      for (const accountId of moved) seen.delete(accountId)
+      throw error
+    })
     for (const call of calls) {
       if (sent.has(call.id)) continue
       sent.set(call.id, true)
