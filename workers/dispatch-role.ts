@@ -64,7 +64,7 @@ export async function startDispatchRole(
   const { redis, report, logger, resources } = clients
   const redisFor = (name: string, shard?: number) =>
     clients.connections.redis(`switchyard-dispatch-${name}`, 'wait', shard)
-  const subscriber = clients.connections.redis('switchyard-dispatch-control', 'subscribe')
+  const subscriber = clients.connections.redis('switchyard-dispatch-control', 'follow')
   const queueRedis = redisFor('queue')
   // QUIT, not disconnect: the last frames are still in flight.
   resources.defer(async () => {

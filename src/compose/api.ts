@@ -66,7 +66,7 @@ function openApiClients({ redis, connections }: Clients) {
   return {
     redis,
     queueRedis: connections.redis('switchyard-api-queues', 'fail-fast'),
-    replySubscriber: connections.redis('switchyard-api-replies', 'subscribe'),
+    replySubscriber: connections.redis('switchyard-api-replies', 'follow'),
     keySubscriber: waiting('keys'),
     healthSubscriber: waiting('health'),
     postgres: connections.postgres('switchyard-api', { connectTimeoutMs, statementTimeoutMs: 5_000 }),

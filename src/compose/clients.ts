@@ -14,7 +14,7 @@ import { refuseFormerKeys } from '../platform/redis/refuse-former-keys.ts'
 /** The name and mode of the first Redis connection of each role. */
 const MAIN_REDIS = {
   api: { name: 'switchyard-api-holds', mode: 'fail-fast' },
-  dispatch: { name: 'switchyard-dispatch-frames', mode: 'wait' },
+  dispatch: { name: 'switchyard-dispatch-frames', mode: 'follow' },
   settlement: { name: 'switchyard-settlement', mode: 'wait' },
 } as const
 

@@ -97,6 +97,28 @@ describe('a client that waits', () => {
   })
 })
 
+test('frames and messages of calls leave a silent server when their commands do, before workers give it up', async () => {
+  const left: string[] = []
+  const connections = (['wait', 'follow', 'fail-fast'] as const).flatMap((mode) =>
+    ['idle', 'pending'].map((state) => ({
+      mode,
+      state,
+      redis: opened(createRedis({ url: proxy.url, name: 'test', mode })),
+    })),
+  )
+  for (const { redis } of connections) await redis.ping()
+  proxy.swallow()
+  for (const { mode, state, redis } of connections) {
+    redis.on('close', () => left.push(`${mode} ${state}`))
+    redis.on('error', () => undefined)
+    if (state === 'pending') redis.ping().catch(() => undefined)
+  }
+  await expect.poll(() => left).toEqual(expect.arrayContaining(['follow idle', 'follow pending']))
+  expect(left).not.toContain('wait idle')
+  const pending = left.filter((name) => name.endsWith('pending'))
+  expect(pending.slice(0, 2).toSorted()).toEqual(['fail-fast pending', 'follow pending'])
+})
+
 test.each(['redis+sentinel://host', 'rediss-cluster://host', '127.0.0.1:6379'])(
   'refuses the address %s',
   (url) => {
