@@ -328,6 +328,10 @@ describe('two settlements of one call', () => {
   test.each([
     ['one after the other', (...records: SettlementRecord[]) => records.map((record) => [record])],
     ['in one batch', (...records: SettlementRecord[]) => [records]],
+    [
+      'first, and replaced',
+      (...records: SettlementRecord[]) => records.toReversed().map((record) => [record]),
+    ],
   ])(
     'a run that found nobody to answer contradicts no charge, and nothing is credited: %s',
     async (_name, batchesOf) => {

@@ -60,13 +60,13 @@ const CALL_COLUMNS = {
   claimed_at_ms: ['bigint', ({ claimedAt }) => claimedAt],
   first_token_at_ms: ['bigint', ({ firstTokenAt }) => firstTokenAt],
   finished_at_ms: ['bigint', ({ finishedAt }) => finishedAt],
+  is_unanswered: ['boolean', ({ isUnanswered }) => isUnanswered],
 } as const satisfies Columns
 
 /** Further values of a settlement that are sent in its row. */
 const ROW_COLUMNS = {
   ...CALL_COLUMNS,
   idempotency_digest: ['text', ({ idempotencyDigest }) => idempotencyDigest],
-  is_unanswered: ['boolean', ({ isUnanswered }) => isUnanswered === true],
   uncharged_pico: ['bigint', (record) => String(unchargedCost(record).unchargedPico)],
   caused_pico: ['bigint', (record) => String(unchargedCost(record).causedPico)],
 } as const satisfies Columns
@@ -241,7 +241,7 @@ FROM json_to_recordset($1::json) AS call (${typedColumns.join(', ')})
 JOIN call_records AS known ON known.id = call.id
 WHERE (${OUTCOME_COLUMNS.map((name) => `call.${name}`).join(', ')})
         IS DISTINCT FROM (${OUTCOME_COLUMNS.map((name) => `known.${name}`).join(', ')})
-  AND NOT (${unserved('call')} AND (${unserved('known')} OR call.is_unanswered))
+  AND NOT (${unserved('call')} AND (${unserved('known')} OR call.is_unanswered IS TRUE))
   AND known.duplicate_of IS NULL
 ON CONFLICT DO NOTHING`
 
