@@ -36,6 +36,8 @@ export interface Plan {
   servers: number
   /** Processes that settle at once. */
   settlers: number
+  /** After a reconnect, calls wait until a message of their API instance arrives; in the other seeds they are under way meanwhile. */
+  checksChannels: boolean
   accountIds: string[]
   openingPico: bigint[]
   /** Of each account. */
@@ -92,13 +94,15 @@ export function planOf(seed: number): Plan {
 
 /** Of a random source of its own, as all that follows: it changes no other part of a plan. */
 function spreadOf(seed: number) {
-  if (seed < SHARDED_FROM) return { shards: 1, servers: 1, settlers: 1, extraAccounts: 0 }
+  if (seed < SHARDED_FROM)
+    return { shards: 1, servers: 1, settlers: 1, checksChannels: false, extraAccounts: 0 }
   const random = new SeededRandom(seed ^ 0x54a2d5)
   const shards = random.whole(1, 4)
   return {
     shards,
     servers: random.whole(1, shards),
     settlers: random.whole(1, 3),
+    checksChannels: seed % 2 === 1,
     extraAccounts: shards === 1 ? 0 : random.whole(0, 2),
   }
 }
