@@ -15,7 +15,7 @@ import { createProviderHours, createProviderHoursRollup } from '../src/billing/r
 import { createUnchargedCostStore } from '../src/billing/reports/uncharged-cost-store.ts'
 import { createMaintenance } from '../src/billing/run-maintenance.ts'
 import { pruneSettledKeys } from '../src/billing/settlement/settlement-statements.ts'
-import { sweepUnacknowledgedEnds } from '../src/calls/api/end-acknowledgements.ts'
+import { createUnacknowledgedEndsSweep } from '../src/calls/api/end-acknowledgements.ts'
 import { prunePromptLogs } from '../src/calls/prompt-logs/prompt-log-store.ts'
 import { sweepCallBodies } from '../src/calls/protocol/call-bodies.ts'
 import { pruneStoredResponses } from '../src/calls/stored-responses/stored-response-store.ts'
@@ -249,14 +249,14 @@ function shardJobs(parts: ScheduleParts, { shard, settlement }: CallQueues): Sch
     readEpoch: createEpochReader(redis, shard),
     clock,
   })
-  const unacknowledgedEnds = {
+  const sweepUnheardEnds = createUnacknowledgedEndsSweep({
     ...{ shard, redis: redis.shard(shard), postgres, clock },
     enqueueSettlements: enqueueSettlements.bind(null, settlement),
-  }
+  })
   const job = { on: 'one-process', shard, everyMs: 30 * SECOND_MS } as const
   return [
     { ...job, name: 'maintenance', run: maintain },
-    { ...job, name: 'unheard-ends', run: () => sweepUnacknowledgedEnds(unacknowledgedEnds) },
+    { ...job, name: 'unheard-ends', run: sweepUnheardEnds },
   ]
 }
 

@@ -125,13 +125,27 @@ interface UnacknowledgedEnd {
 
 /**
  * Finds ends of a shard's calls that were published to instances that are gone, and enqueues records that their clients did not get them,
- * from which settlement credits the charge down to what they certainly received. Returns their number. Repeatable.
+ * from which settlement credits the charge down to what they certainly received. Returns their number. Repeatable. An instance
+ * is gone if its channel had no subscriber at the run before either: after a Redis that was away, a run may look before the
+ * instance has subscribed again.
  */
-export async function sweepUnacknowledgedEnds(deps: SweepDependencies): Promise<number> {
+export function createUnacknowledgedEndsSweep(deps: SweepDependencies): () => Promise<number> {
+  let unheard: ReadonlySet<string> = new Set()
+  return async () => {
+    const [before, now] = [unheard, new Set<string>()]
+    unheard = now
+    return sweep(deps, (channel) => {
+      now.add(channel)
+      return before.has(channel)
+    })
+  }
+}
+
+async function sweep(deps: SweepDependencies, isGone: (unheard: string) => boolean): Promise<number> {
   const { shard, redis, clock } = deps
   let found = 0
   for (const channel of await redis.smembers(endingChannels(shard))) {
-    if ((await countSubscribers(redis, channel)) > 0) continue
+    if ((await countSubscribers(redis, channel)) > 0 || !isGone(channel)) continue
     const ends = Object.entries(await redis.hgetall(unacknowledgedEndsKey(channel))).map(readEnd)
     // An instance that only lost its connection comes back, and acknowledges what it wrote.
     const due = ends.filter(({ notedAtMs }) => clock() - notedAtMs >= UNACKNOWLEDGED_AFTER_MS)
