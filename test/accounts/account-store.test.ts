@@ -71,7 +71,7 @@ describe('the account store', () => {
     })
   })
 
-  test('an event id cannot stand for two different credits', async () => {
+  test('rejects one event id for two different credits', async () => {
     const { id } = await accounts.create('mixed@example.test', paid)
     const { id: other } = await accounts.create('mixed-other@example.test', paid)
     await accounts.credit(id, 'evt_3', picoUsd(100n))

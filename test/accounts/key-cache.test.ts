@@ -131,7 +131,7 @@ describe('the key cache', () => {
     expect([6, 7, 8, 9].map(isCached)).toEqual([true, false, false, true])
   })
 
-  test('what is forgotten is read anew at once, without an announcement', async () => {
+  test('an entry dropped from the key cache is read from the database again at once, without an announcement', async () => {
     const { cache, findBySecret } = await open()
     const { secret } = await keys.create(account, PLAIN_KEY)
     await cache.lookup(secret, HERE)
@@ -163,7 +163,7 @@ describe('the key cache', () => {
     expect(cache.lookup(secret, HERE)).toMatchObject({ kind: 'expired' })
   })
 
-  test('known keys go on while PostgreSQL is away, unknown ones wait for it', async () => {
+  test('cached keys stay valid while PostgreSQL is unavailable, and unknown keys wait for it', async () => {
     let now = 0
     let away = false
     const findBySecret: KeyStore['findBySecret'] = (secret) =>
@@ -180,7 +180,7 @@ describe('the key cache', () => {
     expect(await kindOf(cache, other.secret)).toBe('active')
   })
 
-  test('a change that nobody announced is noticed after a while', async () => {
+  test('the key cache notices an unannounced change after its reload interval', async () => {
     let now = 0
     const { cache } = await open({ clock: () => now, refreshMs: 60_000 })
     const { key, secret } = await keys.create(account, PLAIN_KEY)
@@ -222,7 +222,7 @@ describe('the key cache', () => {
     await vi.waitFor(async () => expect(await kindOf(cache, secret)).toBe('revoked'), REVOKED_WITHIN_MS)
   })
 
-  test('made-up keys of one network cost so many look-ups a minute, and keep nobody else waiting', async () => {
+  test('invented keys from one network are limited to a number of look-ups a minute and delay no other network', async () => {
     const { cache, findBySecret } = await open()
     const known = await keys.create(account, PLAIN_KEY)
     const madeUp = Array.from({ length: 300 }, () => formatApiKey('standard', randomBytes(32)))

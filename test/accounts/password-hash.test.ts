@@ -4,7 +4,7 @@ import { createPasswordHasher } from '../../src/accounts/password-hash.ts'
 const stranger = (network: number) => ({ group: `192.0.2.${network}/32`, isKnown: false })
 
 describe('passwords that wait to be checked', () => {
-  test('of strangers keep nobody waiting who signed in before', async () => {
+  test('password checks of unknown networks do not delay users who signed in from theirs before', async () => {
     const passwords = createPasswordHasher()
     const flood = Array.from({ length: 90 }, (_, network) =>
       passwords.verify(null, 'guess', stranger(network)).then(

@@ -144,14 +144,45 @@ function* textsOfCalls(source: string, start: RegExp): Generator<string> {
   }
 }
 
+/** The lines of a file with an oblique word, by their place. */
+const obliqueLinesOf = (path: string): string[] =>
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .flatMap((line, index) => {
+      const [word] = line.match(OBLIQUE) ?? []
+      return word && !STORED.test(line) ? `${relative(ROOT, path)}:${index + 1}: ${word}` : []
+    })
+
+/** The files of a folder that match. */
+function* filesOf(folder: string, pattern: RegExp): Generator<string> {
+  for (const entry of readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (entry.isFile() && pattern.test(entry.name) && !/web\/dist|\/fixtures\//.test(path)) yield path
+  }
+}
+
 test('comments, names, log messages and errors of src and workers have no oblique word', () => {
-  const found = [...sources()].flatMap((path) =>
-    readFileSync(path, 'utf8')
-      .split('\n')
-      .flatMap((line, index) => {
-        const [word] = line.match(OBLIQUE) ?? []
-        return word && !STORED.test(line) ? `${relative(ROOT, path)}:${index + 1}: ${word}` : []
-      }),
+  expect([...sources()].flatMap(obliqueLinesOf)).toEqual([])
+})
+
+test('docs, pages of the console and the schema of the database have no oblique word', () => {
+  const files = [
+    ...filesOf('docs', /\.md$/),
+    ...filesOf('web', /\.(tsx?|css)$/),
+    join(ROOT, 'prisma/schema.prisma'),
+  ]
+  expect(files.flatMap(obliqueLinesOf)).toEqual([])
+})
+
+/** The first text of each call of test, it and describe, and of those that a table makes. */
+const TITLE = /(?:\b(?:test|it|describe)(?:\.\w+)*|[)`])\(\s*(['"`])((?:\\.|(?!\1).)*)\1/gs
+
+test('titles of tests have no oblique word', () => {
+  const found = [...filesOf('test', /\.tsx?$/)].flatMap((path) =>
+    [...readFileSync(path, 'utf8').matchAll(TITLE)]
+      .map(([, , title = '']) => title)
+      .filter((title) => OBLIQUE.test(title))
+      .map((title) => `${relative(ROOT, path)}: ${title}`),
   )
   expect(found).toEqual([])
 })

@@ -158,7 +158,7 @@ test('no turn begins that would not end in time, except the first', async () => 
   expect(await runTurns(bench, measures, { turns: 3, endsAt: 0 })).toHaveLength(1)
 })
 
-test('a load of one call for each caller ends with them, and tells failures by their status', async () => {
+test('the load generator ends with its callers and counts failures by status', async () => {
   const refusing = createServer((_, response) => response.writeHead(503).end('busy')).listen(0, '127.0.0.1')
   await once(refusing, 'listening')
   const { port } = refusing.address() as AddressInfo

@@ -98,7 +98,7 @@ describe('calls with one Idempotency-Key', () => {
     await expectGreenAudit()
   })
 
-  test('the call that a key stands for is found for a day, and pruned after two', async () => {
+  test('the call of an Idempotency-Key is found for a day and pruned after two', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const call = (digest: string, ageMs: number) =>
       settlementOf(account, { idempotencyDigest: digest, admittedAt: Date.now() - ageMs })
@@ -124,7 +124,7 @@ describe('calls with one Idempotency-Key', () => {
     expect(await ledger.postgres.idempotencyKey.count({ where: { accountId: 'acct_busy' } })).toBe(0)
   })
 
-  test('a charge that is missing without a call to stand for it is a discrepancy', async () => {
+  test('an uncharged duplicate without the call it refers to is a discrepancy', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const lost = settlementOf(account, { idempotencyDigest: 'lost' })
     await store.settle([lost])

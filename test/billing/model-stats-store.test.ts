@@ -139,7 +139,7 @@ test('sums up calls that named their model, within the span, and no others', asy
   ])
 })
 
-test('makes nobody wait long for the first figures', async () => {
+test('the first figures of models are computed without delaying the request', async () => {
   let answer = (_rows: unknown[]): void => undefined
   const query = vi.fn(() => new Promise<unknown[]>((resolve) => (answer = resolve)))
   const store = createModelStatsStore({

@@ -34,7 +34,7 @@ function calls(count: number, changes: Partial<SettlementRecord>, atMs = HOUR): 
 
 const settle = (records: SettlementRecord[]) => createSettlementStore(ledger.postgres).settle(records)
 
-test('an hour sums up attempts that tell of a provider, again and again alike', async () => {
+test('the sums of an hour of attempts are idempotent', async () => {
   const hours = createProviderHours(ledger.postgres)
   expect(await hours.nextHour(HOUR + HOUR_MS)).toBeNull()
   await settle([

@@ -225,44 +225,38 @@ describe('two settlements of one call', () => {
       'settled again',
       (told: SettlementRecord, served: SettlementRecord) => [[served], [told], [served, told], [told]],
     ],
-  ])(
-    'a charge is credited once where the caller was told that the call failed: %s',
-    async (_name, batchesOf) => {
-      const account = await openTestAccount(ledger.postgres, 1_000n)
-      const served = settlementOf(account)
-      const { id } = served
-      for (const batch of batchesOf(unservedSettlementOf(account, { id }), served)) {
-        const { accounts } = await store.settle(batch)
-        expect(accounts).toMatchObject([await accountOf(account)])
-      }
-      expect(await accountOf(account)).toEqual({ balancePico: 1_000n, version: 3n })
-      expect(await ledger.postgres.callRecord.findUnique({ where: { id } })).toMatchObject({
-        chargePico: 50n,
-      })
-      expect(await ledger.postgres.ledgerNote.findMany({ where: { id } })).toMatchObject([
-        { kind: 'adjustment', reason: 'The call was charged, and its caller was told that it failed.' },
-      ])
-      expect(await findingsOn(id)).toEqual([])
-    },
-  )
+  ])('a charge is credited once if its caller received an error: %s', async (_name, batchesOf) => {
+    const account = await openTestAccount(ledger.postgres, 1_000n)
+    const served = settlementOf(account)
+    const { id } = served
+    for (const batch of batchesOf(unservedSettlementOf(account, { id }), served)) {
+      const { accounts } = await store.settle(batch)
+      expect(accounts).toMatchObject([await accountOf(account)])
+    }
+    expect(await accountOf(account)).toEqual({ balancePico: 1_000n, version: 3n })
+    expect(await ledger.postgres.callRecord.findUnique({ where: { id } })).toMatchObject({
+      chargePico: 50n,
+    })
+    expect(await ledger.postgres.ledgerNote.findMany({ where: { id } })).toMatchObject([
+      { kind: 'adjustment', reason: 'The call was charged, and its caller was told that it failed.' },
+    ])
+    expect(await findingsOn(id)).toEqual([])
+  })
 
   test.each([
     ['less than is charged', 5, 30n],
     ['all that is charged', 20, 0n],
     ['more than is charged', 21, 0n],
-  ])(
-    'what was delivered before a caller was told a failure stays charged: %s',
-    async (_name, delivered, credit) => {
-      const account = await openTestAccount(ledger.postgres, 1_000n)
-      const served = settlementOf(account)
-      const { id } = served
-      const usage = { promptTokens: 0, completionTokens: delivered }
-      await store.settle([served])
-      await store.settle([unservedSettlementOf(account, { id, usage })])
-      expect((await accountOf(account)).balancePico).toBe(950n + credit)
-      expect(await findingsOn(id)).toEqual([])
-    },
-  )
+  ])('what was delivered before a reported failure stays charged: %s', async (_name, delivered, credit) => {
+    const account = await openTestAccount(ledger.postgres, 1_000n)
+    const served = settlementOf(account)
+    const { id } = served
+    const usage = { promptTokens: 0, completionTokens: delivered }
+    await store.settle([served])
+    await store.settle([unservedSettlementOf(account, { id, usage })])
+    expect((await accountOf(account)).balancePico).toBe(950n + credit)
+    expect(await findingsOn(id)).toEqual([])
+  })
 
   test('a retry of a credited call with its Idempotency-Key is charged, not its duplicate', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
@@ -318,7 +312,7 @@ describe('two settlements of one call', () => {
         }),
       ],
     ],
-  ])('the audit names a charged call whose caller was told a failure: %s', async (_name, records) => {
+  ])('the audit names a charged call whose caller received an error: %s', async (_name, records) => {
     const accountId = await openTestAccount(ledger.postgres, 1_000n)
     const { id } = settlementOf(accountId)
     for (const record of records(id)) await store.settle([{ ...record, accountId }])
@@ -333,7 +327,7 @@ describe('two settlements of one call', () => {
       (...records: SettlementRecord[]) => records.toReversed().map((record) => [record]),
     ],
   ])(
-    'a run that found nobody to answer contradicts no charge, and nothing is credited: %s',
+    'a run without an answer from the API instance contradicts no charge, and nothing is credited: %s',
     async (_name, batchesOf) => {
       const account = await openTestAccount(ledger.postgres, 1_000n)
       const served = settlementOf(account)
@@ -349,7 +343,7 @@ describe('two settlements of one call', () => {
     },
   )
 
-  test('the audit names a call that a worker served and nobody is charged for', async () => {
+  test('the audit names a call that a worker served without a charge', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const free = settlementOf(account, { usage: NOTHING, chargePico: '0' })
     await store.settle([free])

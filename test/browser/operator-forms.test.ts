@@ -138,7 +138,7 @@ test('several accounts are suspended and resumed, with one reason', async () => 
   await expect.poll(() => stack.postgres.account.count({ where: { state: 'suspended' } })).toBe(0)
 })
 
-test('a price that takes a model offline is told in the dialog, and a new one is in the history at once', async () => {
+test('the dialog announces that a price takes a model offline, and the new price is in the history at once', async () => {
   await page.goto(`${stack.url}/admin/models/acme/swift`)
   const price = panel('Price')
   await price.getByLabel('Input (USD per million tokens)').fill('0')

@@ -200,7 +200,7 @@ test('a surface is opened to a key and closed again, and the page says who opene
   const { page } = operator
   await page.goto(`${stack.url}/admin/accounts/${owner.accountId}`)
   const row = panel(page, 'Endpoints on request').getByRole('row').filter({ hasText: '/v1/embeddings' })
-  await row.getByText('nobody').waitFor()
+  await row.getByText('not opened').waitFor()
   await row.getByRole('button', { name: 'Open embeddings' }).click()
   const dialog = page.getByRole('dialog', { name: 'Open embeddings?' })
   await dialog.getByLabel('Open to').selectOption({ value: owner.keyId })
@@ -216,7 +216,7 @@ test('a surface is opened to a key and closed again, and the page says who opene
   await expect.poll(embed).toBe(400)
   await row.getByRole('button', { name: /^Close embeddings to the key/ }).click()
   await page.getByRole('button', { name: 'Close the endpoint' }).click()
-  await row.getByText('nobody').waitFor()
+  await row.getByText('not opened').waitFor()
   await expect.poll(embed).toBe(404)
 })
 

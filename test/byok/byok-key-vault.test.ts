@@ -99,7 +99,7 @@ describe('the vault of provider keys', () => {
     }
   })
 
-  test('notices in time what nobody announced', async () => {
+  test('the BYOK key vault notices an unannounced change at its next reload', async () => {
     const { use, keyId } = await stored()
     await vault.open(use)
     await ledger.postgres.providerKey.update({ where: { id: keyId }, data: { disabled: true } })
@@ -108,7 +108,7 @@ describe('the vault of provider keys', () => {
     await vi.waitFor(async () => expect(await vault.open(use)).toEqual({ kind: 'gone' }), WITHIN_A_SECOND)
   })
 
-  test('goes on with what it knows while PostgreSQL is away, and says so of what it does not', async () => {
+  test('the BYOK key vault uses cached keys while PostgreSQL is unavailable and reports the others as unavailable', async () => {
     const known = await stored()
     const unknown = await stored()
     await vault.open(known.use)

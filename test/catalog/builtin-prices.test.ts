@@ -92,7 +92,7 @@ describe('the built-in catalog', () => {
     expect(DOCUMENT.dated).toMatch(/^\d{4}-\d{2}-\d{2}$/)
   })
 
-  test('prices nothing at zero, keeps limits within windows, and states no cost that nobody knows', () => {
+  test('the built-in catalog has no price of zero, no limit above a window and no stated cost', () => {
     for (const { id, list_price, context_length, max_output_tokens = 1, offers } of DOCUMENT.models) {
       expect(Number(list_price.prompt), id).toBeGreaterThan(0)
       expect(Number(list_price.completion), id).toBeGreaterThan(0)

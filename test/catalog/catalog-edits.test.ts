@@ -62,7 +62,7 @@ describe("the operator's edits", () => {
     expect((await edits.history(2)).map(({ version }) => version)).toEqual([second, first])
   })
 
-  test('are not accepted with problems, nor when they name what nobody has', async () => {
+  test('catalog edits with problems or unknown ids are rejected', async () => {
     const before = await edits.current()
     const refused = (problem: string) =>
       expect(applied({ models: [{}] })).rejects.toMatchObject({

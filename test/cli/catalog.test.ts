@@ -87,7 +87,7 @@ test('a missing model, a missing file and a wrong command fail with a message', 
   }
 })
 
-test('sync tells what appeared and disappeared at each provider, and fails when one does not answer', async () => {
+test('catalog sync prints added and removed models by provider and fails if a provider does not respond', async () => {
   const providers = await startSimulatedProviders()
   const document = exampleDocument()
   document.providers[0]!.base_url = `${providers.url}/alpha/v1`

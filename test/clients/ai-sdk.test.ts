@@ -81,7 +81,7 @@ describe('the AI SDK', () => {
     expect((await streamed.toolCalls)[0]?.input).toEqual({ town: 'Basel', platform: 7 })
   })
 
-  test('tells what is wrong with a call', async () => {
+  test('the AI SDK reports the error of an invalid call', async () => {
     const failure = await generateText({ model: provider('test/none'), prompt: PROMPT, maxRetries: 0 }).catch(
       (error: unknown) => error,
     )
@@ -95,7 +95,7 @@ describe('the AI SDK', () => {
     expect(failing).toMatchObject({ statusCode: 502, isRetryable: true })
   })
 
-  test('hears that a stream broke off', async () => {
+  test('the AI SDK reports a stream that broke off', async () => {
     const errors: unknown[] = []
     const result = streamText({
       model: provider('test/cut'),

@@ -223,7 +223,7 @@ describe('the client library of the messages wire', () => {
     expect(textOf(await ask('test/cut')).split(' ')).toHaveLength(12)
   })
 
-  test('hears that a stream broke off, and gets no end of a message', async () => {
+  test('the messages client library reports a broken stream and gets no end of the message', async () => {
     const types: string[] = []
     const stream = client.messages.stream({ model: 'test/cut', max_tokens: 500, messages: QUESTION })
     stream.on('streamEvent', ({ type }) => types.push(type))

@@ -144,7 +144,7 @@ describe.each(WIRES)('the client library of the messages wire and a model on the
     expect(JSON.stringify(lastSent())).toContain(PIXEL)
   })
 
-  test('the tool runner goes on without a thread, and sends the whole history', async () => {
+  test('the tool runner continues without a thread and sends the whole history', async () => {
     const results = ['07:04 on platform 7, now book_seat in "Bern"', 'seat 12 is booked']
     const final = await client.beta.messages.toolRunner({
       model: `${wire}/plain`,

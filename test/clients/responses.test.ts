@@ -153,7 +153,7 @@ describe('the official client library, on POST /v1/responses', () => {
     expect(answered.output_text).not.toBe('')
   })
 
-  test('is told which tools no model here has, and calls custom tools', async () => {
+  test('a response lists ignored tools, and custom tools are called', async () => {
     const { data, response } = await client.responses
       .create({
         model: 'test/plain',
@@ -214,7 +214,7 @@ describe('the official client library, on POST /v1/responses', () => {
     expect(failure).toMatchObject({ status: 502, code: 'all_providers_failed' })
   })
 
-  test('is told of a failure in the middle of the stream, and of nothing completed', async () => {
+  test('a failure in the middle of a responses stream is reported, and the response is never completed', async () => {
     const stream = await client.responses.create({ model: 'test/cut', input: QUESTION, stream: true })
     const events = await eventsOf(stream)
     const last = events.at(-1)!
@@ -498,7 +498,7 @@ describe('a stored response', () => {
     })
   })
 
-  test('is told to be stored only if it is: a repeat has the same, and without the table there is none', async () => {
+  test('store is true only if the response was stored: also in a repeat, and false without the table', async () => {
     const body = { model: 'test/plain', input: QUESTION }
     const options = { headers: { 'Idempotency-Key': 'the same' } }
     const first = await client.responses.create(body, options)
@@ -585,7 +585,7 @@ describe('tokens of a prompt cache', () => {
       BigInt(prompt - cached) * 1_000_000n + BigInt(cached) * 190_000n + BigInt(completion) * 2_000_000n,
     )
 
-  test('cost their own rate on extended calls, which are told what they are charged', async () => {
+  test('cached tokens cost their own rate on extended calls, whose usage has the cost', async () => {
     const extended = new OpenAI({ apiKey: client.apiKey, baseURL: `${stack.url}/v2`, maxRetries: 0 })
     const whole = await extended.chat.completions.create({ model: 'test/cached', messages })
     const cached = Math.trunc(whole.usage!.prompt_tokens / 3)

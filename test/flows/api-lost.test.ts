@@ -49,8 +49,8 @@ describe('an API key that is revoked', () => {
   })
 })
 
-describe('an API instance that is told to stop', () => {
-  test('takes no more calls, finishes its streams and exits with 0; the others go on', async () => {
+describe('an API instance that receives SIGTERM', () => {
+  test('a stopping API instance takes no more calls, finishes its streams and exits with 0; the others continue', async () => {
     const [stopping, other] = await Promise.all([
       stream(at(0), { model: 'test/quick' }),
       stream(at(1), { model: 'test/quick' }),

@@ -19,7 +19,7 @@ async function call(body: Record<string, unknown>) {
 }
 
 describe('a call to auto', () => {
-  test('is recorded with its score and profile, of which its client is told nothing', async () => {
+  test('the record of an auto call has score and profile, and the response has neither', async () => {
     const { text, headers, record } = await call({ model: 'auto', routing_profile: 'premium' })
     expect(record.autoScore).toBeGreaterThan(0)
     expect(record.autoScore).toBeLessThan(1)
@@ -32,7 +32,7 @@ describe('a call to auto', () => {
     expect(told).not.toMatch(/test\/plain|words-12|alpha|score|light|premium/)
   })
 
-  test('is told apart from one that names its model, which has no score', async () => {
+  test('a call by name has no score in its record', async () => {
     const { record } = await call({ model: 'test/one' })
     expect(record).toMatchObject({ autoScore: null, autoProfile: null })
   })

@@ -198,7 +198,7 @@ test('a charge whose answer is lost is asked for again and made once', async () 
   expect(await paymentsOf(someone)).toHaveLength(1)
 })
 
-test('a charge that nobody heard of is found by the reconciliation', async () => {
+test('a charge without an answer or webhook is found by the reconciliation', async () => {
   const someone = await ready()
   stripe.loseAnswers(true)
   await run()
@@ -320,7 +320,7 @@ test('a card that is gone at Stripe pauses at once', async () => {
   expect(payment).toMatchObject({ state: 'failed', failureReason: FAILURES_OF_THE_CARD.missing_card })
 })
 
-test('the maximum of a month holds, and is told once', async () => {
+test('automatic top-ups stop at the maximum of a month, with one notification', async () => {
   const someone = await ready({ threshold_usd: '100.00' })
   for (let charges = 0; charges < 2; charges++) {
     expect(await run()).toMatchObject({ charged: 1 })

@@ -169,7 +169,7 @@ describe('a monthly spend cap', () => {
   })
 })
 
-test("a member's budget bounds the keys that the member made together, and nobody else's", async () => {
+test('a budget bounds the keys that its member made together, and no other keys', async () => {
   const { accountId, key } = await capped(HOLD * 9n)
   const personId = (await stack.account('0.50')).accountId
   const budget = { accountId, personId, role: 'developer', monthlyBudgetPico: HOLD * 4n } as const

@@ -138,7 +138,7 @@ describe("a call on the client's BYOK key", () => {
     await expectLedgerInOrder(stack)
   })
 
-  test('reaches a model that nobody holds a key for here', async () => {
+  test('a BYOK key reaches a model without a platform key', async () => {
     await expectError(await chat({ model: 'own/unheld' }), 503, 'no_provider_available')
     const own = await store('gamma')
     await completionOf(await chat({ model: 'own/unheld' }))
@@ -178,7 +178,7 @@ describe('a key that fails', () => {
     [403, 'forbidden'],
     [429, 'rate_limited'],
   ])(
-    '%i with fallback goes on to shared capacity at the listed rate, which its owner sees, and leaves its health alone',
+    '%i with fallback uses shared capacity at the listed rate, visibly for the owner, and leaves its health alone',
     async (status, reason) => {
       const own = await store('alpha', { allow_fallback: true })
       for (let call = 0; call < 4; call++) {
@@ -205,7 +205,7 @@ describe('a key that fails', () => {
     },
   )
 
-  test('counts as failing after three refusals in a row, which its owner sees and is told, and recovers', async () => {
+  test('a BYOK key counts as failing after three refusals in a row, with a message to its owner, and recovers', async () => {
     const own = await store('alpha', { name: 'team' })
     const shown = async () => {
       const list = (await (await manage('GET')).json()) as { data: Array<Record<string, unknown>> }
@@ -306,7 +306,7 @@ describe('while PostgreSQL is away', () => {
     return account.key
   }
 
-  test('a key that was used goes on; one that was not is an overload, or falls back where it may', async () => {
+  test('a BYOK key used before works while PostgreSQL is unavailable; another is 503 or falls back', async () => {
     const used = await store('alpha')
     await completionOf(await chat({ model: 'own/plain' }))
     const strict = await accountWithUnreadKey(false)

@@ -148,7 +148,7 @@ function expectTruth({ model, instance, tookMs, answer }: Made): void {
   expect(answer).toMatchObject({ text, finishReason: 'stop', errorCode: null })
 }
 
-test('thousands of calls while parts are killed and restarted: all told the truth, none charged twice', async () => {
+test('no call is charged twice or reported falsely while parts are killed and restarted under load', async () => {
   const seed = Number(process.env.TEST_SEED ?? randomInt(2 ** 31))
   console.info(`chaos seed ${seed} (TEST_SEED repeats it)`)
   const random = seeded(seed)

@@ -199,9 +199,7 @@ describe.concurrent('a provider', () => {
     expect(await ask(caller, { model: 'test/plain' })).toMatchObject({ status: 200, text: whole })
   })
 
-  test('S11 that forgets the end of its stream is not waited for, and its usage is told', async ({
-    expect,
-  }) => {
+  test('S11 a stream without its end is not waited for, and its usage is reported', async ({ expect }) => {
     const seen = await streamOf('s11')
     expect(seen).toMatchObject({ ...unharmed(), model: 'test/s11', hasUsage: true })
     expect(seen.tookMs).toBeLessThan(8_000)
@@ -212,9 +210,7 @@ describe.concurrent('a provider', () => {
     expect(primary('s12')).toHaveLength(1)
   })
 
-  test('S13 that refuses a prompt by its policy is not asked again, and nobody else either', async ({
-    expect,
-  }) => {
+  test('S13 a prompt refused by policy goes to no further provider', async ({ expect }) => {
     expect(await streamOf('s13')).toMatchObject({
       status: 400,
       errorCode: 'content_policy_violation',

@@ -125,7 +125,7 @@ describe('a repeat that waits for a running call', () => {
     await expectLedgerInOrder(stack)
   })
 
-  test('is told that the answer is too long to be kept, and the call is charged once', async () => {
+  test('a repeat learns that the answer is too long to keep, and the call is charged once', async () => {
     const headers = newKey()
     const body = { model: 'test/long', max_tokens: 10_000 }
     const before = await captures()

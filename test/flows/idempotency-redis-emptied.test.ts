@@ -25,7 +25,7 @@ const tenRepeats = (body: Record<string, unknown>, key: string) =>
     ),
   )
 
-test('repeats of a call that was charged before Redis lost its data do not run again, and are told so', async () => {
+test('repeats of a call charged before Redis lost its data do not run again and get a 409', async () => {
   const before = (await captures()).length
   const first = await call({ model: 'test/plain' }, { headers: { 'idempotency-key': 'settled' } })
   const { id } = await completionOf(first)

@@ -68,7 +68,7 @@ describe('of two hundred calls at once at two API instances', () => {
     expect(await stack.redis.get(left)).toBe(String(limitPico - (await spent(keyId))))
   })
 
-  test('as many succeed as the key may have open, and the others are told to wait', async () => {
+  test('as many calls succeed as the key may have open, and the others get 429', async () => {
     const { key } = await stack.account('20.00', { concurrentCalls: 7 })
     const answers = await storm(key)
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(7)

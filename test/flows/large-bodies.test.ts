@@ -190,7 +190,7 @@ test('a large call whose client leaves before its claim leaves no body behind', 
   await untilIdle(stack)
 })
 
-test('many large calls of one key at once cost neither memory of the API nor of Redis, and delay nobody', async () => {
+test('many large calls of one key use bounded memory in the API and Redis and delay no other call', async () => {
   const { key } = await stack.account('50.00')
   // From here on no call has to wait for PostgreSQL, before which this busy process stands, to know its key.
   expect((await post(key, bodyOf(1_000, 'test/sees'))).status).toBe(200)
@@ -222,7 +222,7 @@ test('many large calls of one key at once cost neither memory of the API nor of 
   await expectLedgerInOrder(stack)
 })
 
-test('while PostgreSQL is away large calls are 503, and small ones go on', async () => {
+test('large calls are 503 while PostgreSQL is unavailable, and small ones continue', async () => {
   const { key } = await stack.account('20.00')
   expect((await post(key, bodyOf(1_000, 'test/sees'))).status).toBe(200)
   stack.databaseProxy!.refuse()

@@ -313,7 +313,7 @@ describe('recordings', () => {
   })
 })
 
-test('of an answer whose file is lost the client hears the truth, and pays nothing', async () => {
+test('a call whose answer file is lost gets an error and is not charged', async () => {
   const input = 'Lost on the way.'
   const { accountId: owner, key: other } = await stack.account('1.00')
   await stack.command('admin', 'surface', 'open', 'audio.speech', '--account', owner)

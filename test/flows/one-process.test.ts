@@ -46,7 +46,7 @@ afterAll(async () => {
   await gateway?.stop()
 })
 
-test('the metrics port tells health and readiness too', async () => {
+test('the metrics port serves health and readiness too', async () => {
   expect((await fetch(new URL('/healthz', metricsUrl))).status).toBe(200)
   const ready = await fetch(new URL('/readyz', metricsUrl))
   expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready' }])
@@ -115,7 +115,7 @@ test('a client that leaves ends its call, which is charged for what was produced
   expect(record!.completionTokens).toBeLessThan(WORDS)
 })
 
-test('a stream goes on while Redis is away, and ends whole when it is back', async () => {
+test('a stream continues while Redis is unavailable and ends whole once it is back', async () => {
   const { accountId, key } = await stack.account('5.00')
   const open = await stream({ url, key }, { model: 'test/steady' })
   await open.said(30)
@@ -144,7 +144,7 @@ test('when it is killed, its calls end in the next process, charged for no more 
   expect((await stack.command('audit')).code).toBe(0)
 })
 
-test('its metrics tell the roles apart, and name each metric once', async () => {
+test('metrics of one process are labelled by role, and each is named once', async () => {
   const text = await (await fetch(metricsUrl)).text()
   const settled = /^switchyard_settled_calls_total\{role="settlement"\} (\d+)/m.exec(text)
   expect(Number(settled?.[1])).toBeGreaterThanOrEqual(1)
@@ -153,7 +153,7 @@ test('its metrics tell the roles apart, and name each metric once', async () => 
   expect(named.filter((name, index) => named.indexOf(name) !== index)).toEqual([])
 })
 
-test('ends cleanly when it is told to', async () => {
+test('one process with all roles exits cleanly on SIGTERM', async () => {
   await gateway.stop()
   expect(await gateway.exited).toBe(0)
 })

@@ -13,7 +13,7 @@ import { testStack } from '../helpers/resources.ts'
 
 const stack = testStack()
 
-test('two members spend one balance, to the last digit, and usage tells who', async () => {
+test('two members spend one balance exactly, and usage is listed by member', async () => {
   const { accountId, members } = await organisationOf(stack, ['owner', 'developer'])
   const { owner, developer } = members
   await stack.command('admin', 'account', 'credit', accountId, '5')

@@ -104,7 +104,7 @@ test('what is not ours is left alone, and one rail that is down does not keep th
   expect(json.missed).toMatchObject([{ payment_id: refunded.paymentId, refunded_usd: '7.00' }])
 })
 
-test('money at a rail whose payment is not known here is listed and fails the comparison; what nobody told of is settled', async () => {
+test('an unknown payment at a rail fails the comparison, and an unreported one is settled', async () => {
   const { accountId, key } = await stack.account('1.00', { scopes: ['top_ups'] })
   const response = await postAs(key, `${stack.url}/billing/topups`, { rail: 'card', amount_usd: '25.00' })
   const { payment_id: paymentId, checkout_url: url } = (await response.json()) as Record<string, string>

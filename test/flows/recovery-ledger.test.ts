@@ -35,7 +35,7 @@ afterEach(async () => {
 })
 
 describe('PostgreSQL away under load', () => {
-  test('calls go on, settlements wait and then all land, whoever dies meanwhile', async () => {
+  test('calls continue without PostgreSQL, and all settlements commit afterwards although processes die', async () => {
     stack.databaseProxy!.refuse()
     const endsAt = Date.now() + AWAY_MS
     const ids: string[] = []

@@ -151,7 +151,7 @@ describe('SIGTERM while Redis hangs', () => {
   /** The grace, five seconds to close everything, and the patience of a busy machine. */
   const ENDED_WITHIN_MS = onBusyMachine(6_000)
 
-  test('every process ends all the same, at once on a second signal, and callers hear that it does', async () => {
+  test('every process exits on SIGTERM while Redis hangs, at once on a second signal, and callers get an error', async () => {
     const [impatient, ...others] = [...stack.dispatch, ...stack.apis, stack.settlement]
     const streams = await Promise.all([1, 2, 3].map(() => stream(caller, { model: 'test/steady' })))
     stack.providers.log.clear()

@@ -59,7 +59,7 @@ const recordOf = async ({ soFar: { id } }: OpenStream, of: TestStack = stack) =>
 const requestsOf = (part: string) =>
   stack.providers.log.requests.filter(({ model }) => model?.includes(part)).length
 
-test('a stream goes on with the run that began it when Redis forgot its claim, and is charged once', async () => {
+test('a stream continues with its first run when Redis forgot the claim, and is charged once', async () => {
   const open = await streamBegunSince('test/steady')
   await rolledBack()
   expect(await open.end).toMatchObject({ status: 200, text: whole, done: true, errorCode: null })
@@ -95,7 +95,7 @@ describe('under a lock that lasts longer than Redis takes to be back, also on a 
   })
   const patientCaller = testAccount(patient, '5.00')
 
-  test('a stream goes on when Redis forgot its admission, under its hold, and is charged once', async () => {
+  test('a stream continues under its hold when Redis forgot its admission, and is charged once', async () => {
     await patient.redisServer.keepState()
     const open = await stream(patientCaller, { model: 'test/steady' })
     await open.said(40)

@@ -53,7 +53,7 @@ const record = (id: string) => stack.postgres.callRecord.findUniqueOrThrow({ whe
 
 describe('a stream that breaks after content', () => {
   test.each(['cut', 'end', 'stall', 'error'])(
-    '(%s) goes on seamlessly from a provider that says the same, and is charged once for the whole',
+    '(%s) a broken stream is continued by a provider with the same text and charged once for the whole',
     async (fault) => {
       const answer = await streamed(caller, { model: `test/${fault}` })
       expect(answer).toMatchObject({ text: whole, done: true, finishReason: 'stop', errorCode: null })
@@ -65,7 +65,7 @@ describe('a stream that breaks after content', () => {
     },
   )
 
-  test('goes on from another model of the list, by the name and at the price of the one it began with', async () => {
+  test('a broken stream is continued by another listed model under the first name and price', async () => {
     const answer = await streamed(caller, { models: ['test/broken', 'test/backup'] })
     expect(answer).toMatchObject({ text: whole, done: true, finishReason: 'stop', model: 'test/broken' })
     await expectLedgerInOrder(stack)

@@ -26,7 +26,7 @@ beforeAll(async () => void (await ask(caller, { model: 'test/plain' })))
 const bytes = async () => Number(await stack.redis.get(settlementBytesKey(0)))
 const call = () => ask(caller, { model: 'test/plain' })
 
-test('calls go on while PostgreSQL is away until the backlog has its bound, then get 503 at once, until it is settled', async () => {
+test('calls are accepted without PostgreSQL until the backlog is full, then get 503 until it is settled', async () => {
   stack.databaseProxy!.refuse()
   const served: string[] = []
   let isRefused = false

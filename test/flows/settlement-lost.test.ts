@@ -201,7 +201,7 @@ describe('PostgreSQL away', () => {
   test.each([
     ['refusing connections', 'refuse'],
     ['silent', 'swallow'],
-  ] as const)('%s: calls go on, settlements wait and land', async (_, how) => {
+  ] as const)('%s: calls continue, and their settlements commit afterwards', async (_, how) => {
     const before = await stack.postgres.callRecord.count()
     stack.databaseProxy![how]()
     const ids = await load(60)

@@ -241,7 +241,7 @@ test('moderations judge texts and parts, and cost nothing', async () => {
   expect(await latestCall()).toMatchObject({ status: 'completed', holdPico: 0n, chargePico: 0n })
 })
 
-test('a key that a surface is not opened to is told who can open it', async () => {
+test('the refusal of a closed surface says who can open it', async () => {
   const other = await stack.account('1.00')
   for (const path of ['/v1/embeddings', '/v1/rerank', '/v1/moderations']) {
     const answer = await post(other.key)(path, { model: 'test/embed', input: 'a text' })

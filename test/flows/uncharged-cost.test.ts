@@ -71,7 +71,7 @@ const audited = async () =>
 
 const statusOf = async () => (await ask(caller, { model: 'test/plain' })).status
 
-test('an account that costs what nobody pays is slowed, then stopped, until an operator lifts it', async () => {
+test('an account with too much uncharged cost is slowed, then suspended, until an operator resumes it', async () => {
   await hangUp()
   await limit()
   expect(await statusOf()).toBe(200)
@@ -116,7 +116,7 @@ test('an account that costs what nobody pays is slowed, then stopped, until an o
   })
 })
 
-test('the margin report names what each account cost that nobody paid', async () => {
+test('the margin report names the uncharged cost of each account', async () => {
   const records = await stack.postgres.callRecord.findMany({
     where: { accountId: caller.accountId, chargePico: 0n },
   })

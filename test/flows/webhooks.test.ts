@@ -36,7 +36,7 @@ const quiet = () =>
     expect(await stack.postgres.webhookDelivery.count({ where: { state: 'pending' } })).toBe(0)
   })
 
-test('calls at once that take a balance below its threshold tell the account once', async () => {
+test('concurrent calls that cross the balance threshold create one event', async () => {
   const { accountId, key } = await stack.account('1.00')
   const secret = await subscribe(accountId)
   await admin('account', 'alert', accountId, '--below', '0.9995')
@@ -55,7 +55,7 @@ test('calls at once that take a balance below its threshold tell the account onc
   expect(parseUsd(balance_usd)).toBeLessThanOrEqual(parseUsd('0.9995'))
 })
 
-test("calls refused by a key's spending limit tell the account once, at whichever instance", async () => {
+test('calls refused by a spending limit create one event over all instances', async () => {
   const { accountId, keyId, key } = await stack.account('1.00', {
     limitPico: parseUsd('0.00000001'),
     limitReset: 'daily',
@@ -74,7 +74,7 @@ test("calls refused by a key's spending limit tell the account once, at whicheve
   ])
 })
 
-test('a revoked key is told', async () => {
+test('a revoked key creates an event', async () => {
   const { accountId, keyId } = await stack.account('1.00')
   await subscribe(accountId)
   await admin('key', 'revoke', keyId)

@@ -41,7 +41,7 @@ describe('while Redis stands still for longer than a claim and than a call may w
   beforeAll(() => start({}))
   afterAll(() => stack?.close())
 
-  test('calls that run go on: each is answered whole and charged once, none is told that it waited', async () => {
+  test('running calls survive a Redis pause longer than lock and queue wait: each is whole, charged once, and no 408', async () => {
     stack.providers.reset()
     const asking = repeat(CALLS, () => ask(caller, { model: 'test/late' }))
     const streaming = repeat(CALLS, async () => (await stream(caller, { model: 'test/steady' })).end)

@@ -299,7 +299,7 @@ describe('a dispatch worker that is killed', () => {
     },
   )
 
-  test('tells of the broken end in the words of each surface', () => {
+  test('a stream of a killed worker ends in the error format of each surface', () => {
     const lastOf = (path: string) => cut.get(path)!.events.at(-1)!
     expect(written(lastOf('/v2/chat/completions'))).toMatchObject({
       choices: [{ finish_reason: 'error' }],
@@ -345,7 +345,7 @@ describe('a dispatch worker that is killed', () => {
     await eventually(async () => expect(await stored()).toEqual([]))
   })
 
-  test('in the middle of a turn of an agent: its loop goes on, whole or streamed', () => {
+  test('a tool loop continues after its worker is killed in the middle of a turn, whole or streamed', () => {
     for (const { text, calls } of loops) {
       expect(text).toMatch(FIVE_RESULTS)
       expect(calls).toBe(5)

@@ -92,7 +92,7 @@ describe('a dispatch worker that is killed', () => {
     expect(await record(unbegun.id!)).toMatchObject({ status: 'completed', completionTokens: WORDS })
   })
 
-  test('in the middle of a stream: the client keeps what it got, is told so before another comes, and pays for that', async () => {
+  test('a stream of a killed worker keeps what was delivered, ends before another worker claims it, and is charged for that', async () => {
     expect(cut).toMatchObject({
       status: 200,
       done: false,
@@ -108,7 +108,7 @@ describe('a dispatch worker that is killed', () => {
   })
 })
 
-describe('a dispatch worker that is told to stop', () => {
+describe('a dispatch worker that receives SIGTERM', () => {
   let begunStreams: StreamSoFar[]
   let unshown: WholeAnswer
   let cut: StreamSoFar

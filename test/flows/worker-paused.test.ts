@@ -15,7 +15,7 @@ const stack = testStack({
 })
 const caller = testAccount(stack, '5.00')
 
-test('a stream whose client was told an error while its worker stood still costs what was delivered', async () => {
+test('a stream that ended with an error while its worker was paused costs what was delivered', async () => {
   const open = await Promise.all(
     Array.from({ length: STREAMS }, () => stream(caller, { model: 'test/begun' })),
   )

@@ -120,7 +120,7 @@ test('the routes are those of the registry, and more', () => {
 })
 
 test(
-  'whatever is asked of any route is answered soundly, and delays nobody else',
+  'every route answers any input in the documented format and delays no other caller',
   async () => {
     const fuzz = Object.values(ASKERS).map(async ({ create, ...reach }, index) => {
       let requester = await create()

@@ -143,7 +143,7 @@ describe('after a call to auto', () => {
     expect(Number(view.cost_usd)).toBeGreaterThan(0)
   })
 
-  test('neither does what a stream and the live view of the account tell', async () => {
+  test('streams and live views of an account do not disclose what auto chose', async () => {
     const leave = new AbortController()
     const live = await client.ask('/console/api/live', { signal: leave.signal })
     const open = await stream(caller, { model: 'auto' })

@@ -96,7 +96,7 @@ describe('a request that is not valid', () => {
     expect((await send(bodyNested(200))).status).toBe(200)
   })
 
-  test('is a 400 when it holds more names and values than are parsed for anybody, and keeps nobody else waiting', async () => {
+  test('a body with too many names and values is a 400 and delays no other request', async () => {
     const names = (count: number) => Array.from({ length: count }, (_, index) => `"k${index}":0`).join(',')
     const body = (ignored: string) =>
       `{"model":"test/plain","messages":[{"role":"user","content":"x"}],"ignored":${ignored}}`
@@ -250,7 +250,7 @@ describe('a request that breaks before it is one', () => {
     }
   })
 
-  test('is answered as any other when it expects what nobody knows', async () => {
+  test('a request with an unknown Expect header is answered like any other', async () => {
     const answer = await rawExchange(
       stack.url,
       'GET /v1/models HTTP/1.1\r\nhost: a\r\nexpect: a miracle\r\nconnection: close\r\n\r\n',

@@ -184,7 +184,7 @@ describe.each(WIRES)('a loop of tools on the wire %s, by the official client lib
     expect([streamed, text]).toEqual([reasoning, content])
   })
 
-  test('charges for reasoning that was shown before a stream broke, and tells the truth about the end', async () => {
+  test('shown reasoning before a broken stream is charged, and the stream ends with an error', async () => {
     const response = await post({ model: `cut/${wire}`, stream: true })
     const { chunks, isDone, last } = readStream(await response.text())
     const shown = chunks.map(({ choices }) => choices[0]?.delta.reasoning ?? '').join('')
@@ -197,7 +197,7 @@ describe.each(WIRES)('a loop of tools on the wire %s, by the official client lib
     expect(record.completionTokens).toBeGreaterThanOrEqual(5)
   })
 
-  test('stops where it is told to', async () => {
+  test('a tool loop stops at its stop sequences', async () => {
     const asked = { model: `plain/${wire}`, messages: MESSAGES as never }
     const full = await client.chat.completions.create(asked)
     const [kept] = full.choices[0]!.message.content!.split(' answer')
@@ -376,7 +376,7 @@ describe('the fields of an extended request', () => {
   })
 })
 
-test('an Idempotency-Key stands for one request at one surface', async () => {
+test('an Idempotency-Key belongs to one request at one surface', async () => {
   const body = { model: 'reasoning/chat-completions', stream: true, messages: MESSAGES }
   const headers = { 'idempotency-key': 'extended-1' }
   const first = await (await post(body, headers)).text()

@@ -89,7 +89,7 @@ describe('GET /v1/generations/{id}', () => {
     }
   })
 
-  test('tells how long the call waited, until its first token, and in all', async () => {
+  test('a generation has its queue wait, time to first token and duration', async () => {
     const { id } = await streamed(owner, { model: 'test/plain' })
     const { timings } = await found(id)
     const [queued, first, whole] = [
@@ -116,7 +116,7 @@ describe('GET /v1/generations/{id}', () => {
     expect(await found(id)).toMatchObject({ model: 'test/other:floor', usage: { completion_tokens: 9 } })
   })
 
-  test('tells of an answer that broke off what was delivered and charged', async () => {
+  test('the generation of a broken answer has what was delivered and charged', async () => {
     const { id, done } = await streamed(owner, { model: 'test/cut' })
     expect(done).toBe(false)
     const call = await found(id)
@@ -129,7 +129,7 @@ describe('GET /v1/generations/{id}', () => {
     expect(await captured(call.id)).toBeGreaterThan(0n)
   })
 
-  test('tells of a failed call that it cost nothing', async () => {
+  test('the generation of a failed call has a cost of zero', async () => {
     const { status } = await ask(owner, { model: 'test/down' })
     expect(status).toBe(400)
     await stack.settled(owner.accountId)

@@ -214,7 +214,7 @@ describe('an Idempotency-Key', () => {
 })
 
 // Last, since it stops the first instance for good.
-test('a call goes on when its instance stops, and a repeat at another gets the whole answer', async () => {
+test('a call with an Idempotency-Key outlives its instance, and a repeat at another gets the whole answer', async () => {
   const before = stack.providers.log.received
   const headers = newKey()
   const body = { model: 'test/paced', messages: [{ role: 'user', content: 'Moving house.' }] }

@@ -94,7 +94,7 @@ describe('a key that is limited to some models', () => {
     expect({ status: response.status, code: error.code }).toEqual({ status: 403, code: 'not_permitted' })
   })
 
-  test('is told so by GET /v1/key, and the lists of models have nothing that it may not use', async () => {
+  test('GET /v1/key has the allow-lists of the key, and model lists have only allowed models', async () => {
     const { secret, key } = await newKey({
       allowed_models: ['openai/gpt-birch'],
       allowed_providers: ['beta'],

@@ -24,7 +24,7 @@ async function view(
 const usd = (amountPico: bigint) => formatUsd(picoUsd(amountPico))
 
 describe('GET /v1/key', () => {
-  test('tells a key its name, limit, what is left of it, and its rate limits', async () => {
+  test('GET /v1/key has name, limit, remainder and rate limits of the key', async () => {
     const expiresAt = new Date('2090-01-31T12:00:00Z')
     const { key, keyId } = await stack.account('20.00', {
       name: 'web',

@@ -250,14 +250,14 @@ describe('what the console says of models', () => {
 })
 
 describe('health', () => {
-  test('is told without a key', async () => {
+  test('health needs no key', async () => {
     expect(await (await get('/healthz')).json()).toEqual({ status: 'ok' })
     expect(await (await get('/readyz')).json()).toEqual({ status: 'ready' })
   })
 
   const readiness = async () => (await get('/readyz')).status
 
-  test('is ready without PostgreSQL, says that it is away, and calls go on', async () => {
+  test('readiness without PostgreSQL is degraded, and calls continue', async () => {
     const database = new URL(stack.environment.DATABASE_URL!).pathname.slice(1)
     const call = caller(stack, owner)
     expect((await call({ model: 'test/plain' })).status).toBe(200)

@@ -62,12 +62,12 @@ test('bars are of hours, quarters of days and days in UTC, the last one being th
   expect(periods.quarter.from).toBe('2026-12-11T00:00:00.000Z')
 })
 
-test('few attempts tell nothing, and only what never failed is 100 %', () => {
+test('figures of few attempts are withheld, and only an hour without failures is 100 %', () => {
   expect(alpha({ hours: [hour(0, 9, 0)] }).day.uptime).toBeNull()
   expect(alpha({ hours: [hour(0, 99_999, 1)] }).day.uptime).toBe(0.9999)
 })
 
-test('an open circuit shows where calls by name tried the offer, and of no one account', () => {
+test('an open circuit is shown only where calls by name tried the offer, never for single accounts', () => {
   const opened = (subject: string, stats = busy('alpha/m')) =>
     alpha({ breakers: [{ subject, state: 'open' }], stats, hours: [hour(0, 100, 0)] })
   expect(opened('alpha/m')).toMatchObject({ state: 'degraded', open_circuits: 1 })

@@ -7,7 +7,7 @@ import { sendErrors } from '../../src/http/plugins/send-errors.ts'
 
 const KEY = { ...plainKey('acct_1', 'key_1'), requestsPerMinute: 60 }
 
-test('rate-limit headers tell what the balance cache last said, until that has reset', async () => {
+test('rate-limit headers have the latest values of the balance cache until these reset', async () => {
   let nowMs = 1_000_000
   const app = Fastify()
   await app.register(sendErrors, { logger: pino({ level: 'silent' }) })

@@ -245,7 +245,7 @@ describe('tools', () => {
   })
 })
 
-describe('`null` stands for an absent field', () => {
+describe('`null` equals an absent field', () => {
   test('in every optional field', async () => {
     const optional = [
       'models',

@@ -421,7 +421,7 @@ describe.concurrent('a stream', () => {
     await expectExactCharge(response, 'completed')
   })
 
-  test('that is slow to begin is kept alive by comments, then goes on as usual', async () => {
+  test('a slow stream is kept alive by comments and then continues', async () => {
     const { response, text } = await slowToBegin
     expect(response.status).toBe(200)
     const stream = readStream(text)

@@ -252,7 +252,7 @@ describe('headers', () => {
     expect((await fetch(`${stack.url}/healthz`)).headers.get('x-request-id')).toMatch(/./)
   })
 
-  test('tell the rate limits on every authenticated response', async () => {
+  test('headers have the rate limits on every authenticated response', async () => {
     const limited = await stack.account('1.00', { requestsPerMinute: 50 })
     const by = caller(stack, limited)
     const answers = [

@@ -105,7 +105,7 @@ describe('top-ups', () => {
       expect((await balance(accountId)).usd).toBe(26)
     })
 
-    test('two events that tell of the same money, at once, fill the balance once', async () => {
+    test('two concurrent events about one payment credit it once', async () => {
       const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       const [one, other] = [stripe.pay(payment.checkout_url), stripe.pay(payment.checkout_url)]
@@ -147,7 +147,7 @@ describe('top-ups', () => {
       expect((await balance(accountId)).usd).toBe(26)
     })
 
-    test('an event of a payment that nobody knows is kept and answered, not repeated', async () => {
+    test('an event of an unknown payment is stored and acknowledged', async () => {
       const { key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       const event = stripe.pay(payment.checkout_url, {
@@ -189,7 +189,7 @@ describe('top-ups', () => {
       expect(shown.json.events).toEqual([expect.objectContaining({ id: event.id, outcome: 'refused' })])
     })
 
-    test('a checkout that lapses expires the top-up; the account hears of it', async () => {
+    test('an expired checkout expires the top-up, with an event for the account', async () => {
       const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       await ok(stripe.deliver(stack.url, stripe.lapse(payment.checkout_url)))
@@ -224,7 +224,7 @@ describe('top-ups', () => {
       return { accountId, key, payment, url: payment.checkout_url }
     }
 
-    test('a partial refund is taken from the balance at once, told in any way and any number of times', async () => {
+    test('a partial refund is taken from the balance once, in whatever form and number it is reported', async () => {
       const { accountId, key, payment, url } = await settle()
       const before = (await balance(accountId)).usd
       const refund = stripe.refund(url, 1_000)
@@ -302,7 +302,7 @@ describe('top-ups', () => {
       expect(await show(key, payment)).toMatchObject({ state: 'settled', disputed_usd: '0.00' })
     })
 
-    test('a dispute that is lost is gone for good, also when it is told in the wrong order', async () => {
+    test('a lost dispute stays lost when its events arrive out of order', async () => {
       const { accountId, url } = await settle()
       const before = (await balance(accountId)).usd
       await ok(stripe.deliver(stack.url, stripe.dispute(url, 'lost')))
@@ -354,7 +354,7 @@ describe('top-ups', () => {
   })
 
   describe('by PayPal', () => {
-    test('approval is captured, and the balance filled once, whatever PayPal tells beside it', async () => {
+    test('an approved PayPal order is captured and credited once, whatever other events arrive', async () => {
       const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'paypal', '50')
       expect(payment).toMatchObject({ rail: 'paypal', state: 'pending', amount_usd: '50.00' })

@@ -16,7 +16,7 @@ test('a holder may do something so often within a window, others as often, and a
   limit.take('one')
 })
 
-test('a clock that is put back keeps nobody waiting for longer than a window', () => {
+test('a clock set back delays requests by one window at most', () => {
   let nowMs = 3_600_000
   const limit = createWindowLimit({ max: 1, windowMs: 60_000, refusal: 'Wait.', clock: () => nowMs })
   limit.take('one')

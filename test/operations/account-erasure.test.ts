@@ -37,7 +37,7 @@ const labelled = (accountId: string) =>
   ledger.postgres.callRecord.count({ where: { accountId, labels: { not: {} } } })
 
 describe('what the calls of a deleted account left', () => {
-  test('is erased in steps that go on after an interruption, and later settlements add nothing to it', async () => {
+  test('the erasure of a deleted account resumes after an interruption, and later settlements add nothing', async () => {
     const { postgres } = ledger
     const accountId = await deletedAccount()
     const announced: KeyChange[] = []

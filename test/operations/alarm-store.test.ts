@@ -142,7 +142,7 @@ test('what cannot be read as an alarm does not hold up those behind it', async (
   expect(await openOnes()).toMatchObject([{ kind: 'overspent', subject: 'acct_1', count: 1 }])
 })
 
-test('after Redis lost its data the stream begins anew and is taken over all the same', async () => {
+test('the alarm stream restarts after Redis lost its data, and its alarms are stored', async () => {
   const store = createAlarmStore(postgres)
   await raise()
   await store.takeOver(redis, 100)
@@ -178,7 +178,7 @@ const told = async (destinationId: string) =>
     ({ event }) => event,
   )
 
-test('an alarm that opens again after its condition was over counts on, and destinations are told each time', async () => {
+test('a reopened alarm continues its count and is sent again', async () => {
   const store = createAlarmStore(postgres)
   const [all, critical] = [await destination('info'), await destination('critical')]
   await raise()
@@ -197,7 +197,7 @@ test('an alarm that opens again after its condition was over counts on, and dest
   expect(await told(critical)).toEqual([])
 })
 
-test('what opened and was over between two readings is told as both; what was never raised is told to nobody', async () => {
+test('an alarm that opened and ended between two readings is sent as both, and an unraised one not at all', async () => {
   const store = createAlarmStore(postgres)
   const all = await destination('info')
   await Promise.all([raise(), over(), raise({ kind: 'settlement-waits', count: 0, isOver: true, ...LATER })])
@@ -238,7 +238,7 @@ test('an alarm of a kind that repeats while it lasts is over once it is not rais
   expect((await told(all)).toSorted()).toEqual(['opened', 'opened', 'opened', 'resolved'])
 })
 
-test('a destination is not told that it cannot be reached; the others are', async () => {
+test('the alarm about an unreachable destination goes to the other destinations only', async () => {
   const store = createAlarmStore(postgres)
   const [broken, other] = [await destination('info'), await destination('info')]
   await raise({ kind: 'alarm-not-delivered', subject: broken })

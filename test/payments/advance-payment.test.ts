@@ -152,7 +152,7 @@ describe('advancePayment', () => {
     expect(await accountOf(accountId)).toMatchObject({ state: 'active', balancePico: OPENING_PICO })
   })
 
-  test('any order and repetition of events, told at once by two, ends in the same ledger', async () => {
+  test('any order and repetition of concurrent events ends in the same ledger', async () => {
     const facts: PaymentFact[] = [
       { kind: 'processing' },
       settledFact,

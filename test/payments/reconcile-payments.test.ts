@@ -41,7 +41,7 @@ describe('reconcilePayments', () => {
     expect(await balanceOf(accountId)).toBe(1n + AMOUNT_PICO)
   })
 
-  test('a payment nobody paid expires after a day; one the rail works on is waited for', async () => {
+  test('an unpaid payment expires after a day, and one in progress at the rail is kept', async () => {
     kit.rail.answer = () => []
     const [abandoned, processing] = [await openPayment(), await openPayment()]
     await kit.tell(processing.payment, { kind: 'processing' })

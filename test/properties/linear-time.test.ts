@@ -34,7 +34,7 @@ test.each(['"a" b ', "========' ", "'a ", '{"k":```', '[[{"a":', '{"a":1] ', '[1
   },
 )
 
-test('the measure tells what is quadratic, and what is too slow', async () => {
+test('the measure finds quadratic and slow functions', async () => {
   const spin = (steps: number) => {
     const endAt = threadTimeMs() + steps / 1_000
     while (threadTimeMs() < endAt);

@@ -117,7 +117,7 @@ describe('the request', () => {
 })
 
 describe('answers', () => {
-  test('a stream is heard as it comes, with its usage', async () => {
+  test('a stream is relayed as it arrives, with its usage', async () => {
     provider.play(streams(wholeStream('Hel', 'lo')))
     const { end, pieces } = await attempt()
     expect(end).toMatchObject({ result: FINISHED, httpStatus: 200, malformedEvents: 0 })
@@ -424,7 +424,7 @@ describe('failures', () => {
     expect((await attempt()).end.result).toMatchObject(failed('context-length', { httpStatus: 400 }))
   })
 
-  test('a refusal whose connection breaks is told by its status', async () => {
+  test('a refusal whose connection breaks is classified by its status', async () => {
     provider.play((response) => {
       response.writeHead(503, { 'content-length': '1000' })
       response.write('{"error":', () => response.socket?.destroy())
@@ -432,7 +432,7 @@ describe('failures', () => {
     expect((await attempt()).end.result).toMatchObject(failed('server-error', { httpStatus: 503 }))
   })
 
-  test('a reset connection and a closed port are told apart', async () => {
+  test('a reset connection and a closed port are different failures', async () => {
     provider.play((response) => void response.socket?.destroy())
     expect((await attempt()).end.result).toMatchObject(failed('reset', { httpStatus: null }))
     const offer = offerAt('http://127.0.0.1:1/v1')

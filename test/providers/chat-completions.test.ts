@@ -199,7 +199,7 @@ describe('failureOfStatus', () => {
     ],
     [{ message: 'prompt is too long: 210000 tokens > 200000 maximum' }],
     ['Input is too long for requested model. Please reduce the length of the messages.'],
-  ])('context length is told by %j', (error) => {
+  ])('context length is recognized in %j', (error) => {
     expect(failureOfStatus(400, body(error), null).kind).toBe('context-length')
   })
 
@@ -213,7 +213,7 @@ describe('failureOfStatus', () => {
       { message: 'Your request was flagged as violating our usage policies: violence, self-harm' },
       'self-harm, violence',
     ],
-  ])('content policy is told by %j', (error, hint) => {
+  ])('content policy is recognized in %j', (error, hint) => {
     expect(failureOfStatus(400, body(error), null)).toMatchObject({ kind: 'content-policy', hint })
   })
 

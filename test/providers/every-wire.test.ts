@@ -115,7 +115,7 @@ describe.each(WIRES)('%s', (wire) => {
       ])
     })
 
-    test('thinking is counted, and not heard', async () => {
+    test('thinking is counted and not relayed', async () => {
       const { end, text } = await attempt('reasoning-25.words-10')
       expect(text.split(' ')).toHaveLength(10)
       expect(end.result).toMatchObject({ kind: 'finished', usage: { completionTokens: 35 } })
@@ -259,7 +259,7 @@ describe.each(WIRES)('%s', (wire) => {
       expect(text).toBe(usual.text)
     })
 
-    test('usage that is missing is told as missing, and absurd usage as it came', async () => {
+    test('missing usage is reported as missing, and absurd usage unchanged', async () => {
       expect((await attempt('missing-usage')).end.result).toMatchObject({ kind: 'finished', usage: null })
       const { result } = (await attempt('absurd-usage')).end
       expect(result.kind === 'finished' && result.usage?.completionTokens).toBeGreaterThan(1e11)
@@ -283,7 +283,7 @@ describe.each(WIRES)('%s', (wire) => {
       expect(end.result).toMatchObject({ kind: 'finished', reason: 'stop' })
     })
 
-    test('an answer that is cut off tells what its provider has let on of it by then', async () => {
+    test('a cut-off answer has the usage that its provider had reported by then', async () => {
       const controller = new AbortController()
       const { end } = await attempt('reasoning-200.words-200.rate-400', { signal: controller.signal }, () =>
         controller.abort(),

@@ -24,7 +24,7 @@ test.each([null, undefined, '', ' ', 'null', 'FINISH_REASON_UNSPECIFIED', 7, {}]
   },
 )
 
-test('a reason that no table has is told in a short text without markup, and is not `stop`', () => {
+test('an unknown finish reason is reported as short text without markup and is not `stop`', () => {
   expect(readFinishReason('turn_limit')).toEqual({ unknown: 'turn_limit' })
   expect(readFinishReason('constructor')).toEqual({ unknown: 'constructor' })
   expect(readFinishReason(`<b>\n${'x'.repeat(100)}`)).toEqual({ unknown: `b${'x'.repeat(59)}` })

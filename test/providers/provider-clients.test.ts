@@ -113,7 +113,7 @@ describe('the transport', () => {
 
 const KIB = 1024
 
-test('stops the answers of an account beyond its share of a turn, and no one else', async () => {
+test('reading pauses for an account beyond its share of a turn, and for no other account', async () => {
   const turns = new ReadingTurns()
   const resumed: string[] = []
   const read = (account: string, answer: string, bytes: number) =>

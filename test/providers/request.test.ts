@@ -86,7 +86,7 @@ describe('quirks of the chat-completions wire', () => {
     })
   })
 
-  test('schemas go as written, save one that is told in words, and as parsed on other wires', () => {
+  test('schemas are forwarded as written, in words where the provider takes none, and as parsed on other wires', () => {
     const tools = '[{"type":"function","function":{"name":"now","parameters":{"maximum":1.0}}}]'
     const format = '{"type":"json_schema","json_schema":{"name":"place","schema":{"minimum":1.0}}}'
     const parameters = { tools: JSON.parse(tools), response_format: JSON.parse(format) }
@@ -161,7 +161,7 @@ describe('quirks of the chat-completions wire', () => {
     ])
   })
 
-  test('a history with tools is sent in turns, the results told by the user in words', () => {
+  test('a history with tools is sent in turns, with results as text of the user', () => {
     expect(chatBody({ messages: EVERY_ROLE }).messages).toEqual([
       { role: 'system', content: 'Be brief.\n\nIn French.' },
       {
@@ -231,7 +231,7 @@ test('a Claude model on the chat-completions wire gets one sampling parameter in
 })
 
 describe('the messages wire', () => {
-  test('system messages are apart, turns alternate, a tool result is told in words', () => {
+  test('system messages are separate, turns alternate, and a tool result is text', () => {
     expect(anthropicBody({ messages: EVERY_ROLE })).toEqual({
       model: 'large-1',
       max_tokens: 64,

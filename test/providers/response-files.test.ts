@@ -100,7 +100,7 @@ describe('the files of a reply', () => {
     expect(stored[0]!.length).toBe(400_000)
   })
 
-  test('that the store refuses at once hold up nobody: the reply is read to its end', async () => {
+  test('files that the store refuses do not block the reply, which is read to its end', async () => {
     const full = memoryStore({ read: () => Promise.reject(new Error('the disk is full')) })
     const { files, flow } = reply({ kind: 'body' }, full)
     files.push(Buffer.from('RIFF'))
@@ -110,7 +110,7 @@ describe('the files of a reply', () => {
     await expect(files.end()).rejects.toThrow('the disk is full')
   })
 
-  test('of a reply that broke off are not stored; a store that fails is heard of at the end', async () => {
+  test('files of a broken reply are not stored, and a failing store is reported at the end', async () => {
     const broken = reply({ kind: 'body' })
     broken.files.push(Buffer.from('RIFF'))
     broken.files.discard()

@@ -50,7 +50,7 @@ async function follow(): Promise<OfferMeasures> {
 const reads = (assertion: () => void) => eventually(assertion)
 
 describe('measures', () => {
-  test('of several workers add up for whoever follows them', async () => {
+  test('measures of several workers are summed for every reader', async () => {
     const [one, two, measures] = [openLog(), openLog(), await follow()]
     for (const log of [one, two]) {
       for (let call = 0; call < 10; call++) {
@@ -80,7 +80,7 @@ describe('measures', () => {
     expect((await follow()).stats(OFFER).firstTokenMs).toBeNull()
   })
 
-  test('go on from one slot of time to the next without counting twice', async () => {
+  test('measures continue from one time slot to the next without double counting', async () => {
     const [log, measures] = [openLog(), await follow()]
     log.ending(OFFER, 'success')
     await reads(() => expect(measures.stats(OFFER).lastMinute.success).toBe(1))

@@ -10,7 +10,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-test('without any provider key the simulated providers stand in for all', () => {
+test('without any provider key the simulated providers serve all models', () => {
   expect(simulateAllEnvironment(folder, {})).toEqual({ SIMULATE_ALL: 'true' })
 })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { localPath, readQuery, writeQuery } from '../../web/app/address.ts'
 
-describe('where to go on after signing in', () => {
+describe('the address to continue at after signing in', () => {
   test.each(['/dashboard', '/usage?days=7', '/calls/chatcmpl_1'])('takes %s, a page of this site', (path) => {
     expect(localPath(path)).toBe(path)
   })

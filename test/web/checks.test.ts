@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { emailProblem, endOfDay, newPasswordProblem, wholeNumberProblem } from '../../web/lib/checks.ts'
 
-describe('what a form can tell before it is sent', () => {
+describe('checks of a form before it is sent', () => {
   test('takes an e-mail address and says what is wrong with another text', () => {
     expect(emailProblem(' ann@example.com ')).toBeNull()
     expect(emailProblem('ann@example')).toContain('valid email address')

@@ -65,7 +65,7 @@ describe('the stream of the playground', () => {
     expect(parts).toEqual(PARTS.slice(0, -1))
   })
 
-  test('tells the error that ends a broken stream, after the text before it', async () => {
+  test('the playground stream has the error of a broken stream after its text', async () => {
     const broken = chunk({
       choices: [{ delta: {}, finish_reason: 'error' }],
       error: { message: 'It broke.', code: 'all_providers_failed' },
@@ -77,7 +77,7 @@ describe('the stream of the playground', () => {
     ])
   })
 
-  test('tells reasoning, tool calls piece by piece and, in a chunk of its own, what the call cost', async () => {
+  test('the playground stream has reasoning, tool calls in pieces and, in its own chunk, the cost', async () => {
     const call = (piece: object) => chunk({ choices: [{ delta: { tool_calls: [piece] } }] })
     const parts = await read(
       chunk({ choices: [{ delta: { reasoning: 'Hm.' } }] }) +

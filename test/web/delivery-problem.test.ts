@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { deliveryOutcome } from '../../web/lib/delivery-problem.ts'
 
-describe('what became of a delivery', () => {
+describe('the outcome of a delivery', () => {
   test.each([
     [200, null, 'HTTP 200'],
     [500, 'whatever', 'HTTP 500'],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { actionText, actorText, detailLines } from '../../web/lib/operators/operator-actions.ts'
 
-test('a change of the catalog is told once: by what it does, with its values behind that', () => {
+test('a change of the catalog is described once, by its effect, with its values behind that', () => {
   const details = {
     effects: 'openai/gpt-5: input $1.25 → $1.10',
     changes: ['changes.models[openai/gpt-5].rate.prompt: 1.25 → 1.10'],

@@ -37,7 +37,7 @@ describe('the outbox of events', () => {
       Array.from({ length: calls }, () => settlementOf(accountId)),
     )
 
-  test('an event is recorded with the change it tells of, or not at all', async () => {
+  test('an event is recorded with its change, or not at all', async () => {
     const accountId = await openTestAccount(ledger.postgres, 100n)
     const failed = ledger.postgres.$transaction(async (transaction) => {
       await recordEvent(transaction, { type: 'topup.settled', accountId, data: { amount_usd: '5.00' } })
@@ -104,7 +104,7 @@ describe('the outbox of events', () => {
     expect((await typesOf(accountId)).sort()).toEqual(['balance.exhausted', 'balance.low'])
   })
 
-  test('an account without a threshold hears of nothing but exhaustion', async () => {
+  test('an account without a threshold gets no event but exhaustion', async () => {
     const accountId = await accountWith(100n, null)
     await spend(accountId, 1)
     expect(await typesOf(accountId)).toEqual([])
@@ -123,7 +123,7 @@ describe('the outbox of events', () => {
     expect((await typesOf(accountId)).sort()).toEqual(['balance.exhausted', 'balance.low'])
   })
 
-  test('a revoked key is told once, an admin key never', async () => {
+  test('a revoked key is reported once, an admin key never', async () => {
     const accountId = await openTestAccount(ledger.postgres, 100n)
     const keys = createKeyStore(ledger.postgres, createKeyHasher([randomBytes(32)]), randomBytes)
     const settings = { ...PLAIN_KEY, name: 'ci' }

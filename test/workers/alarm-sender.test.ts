@@ -212,7 +212,7 @@ test('mail arrives with the sentence in its subject and the links in its text', 
   expect(mail.received[0]?.content).toContain('https://gateway.example/sy/admin/runbook#overspent')
 })
 
-test('a destination that is down is tried again, its state says so, and another is told at the third failure', async () => {
+test('an unreachable destination is retried and shown, and another gets an alarm at the third failure', async () => {
   const probe = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => probe.once('listening', resolve))
   const { port } = probe.address() as { port: number }
@@ -268,7 +268,7 @@ test('a slow destination keeps no other waiting', async () => {
   await slow.close()
 })
 
-test('a storm is told in one message, and PagerDuty still gets each resolution', async () => {
+test('many alarms come in one message, and PagerDuty still gets each resolution', async () => {
   const pagerduty = await startWebhookReceiver()
   const [chat, duty] = await Promise.all([
     slack(),

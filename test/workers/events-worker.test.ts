@@ -328,7 +328,7 @@ describe('events out', () => {
     })
   })
 
-  test('an endpoint that says it is gone is disabled, and hears no more until it is enabled', async () => {
+  test('an endpoint that answers 410 is disabled and gets nothing until it is enabled', async () => {
     const { endpoint } = await endpoints.create(accountId, receiver.url, [])
     receiver.answer = (response, index) => response.writeHead(index === 0 ? 410 : 204).end()
     start()
@@ -362,7 +362,7 @@ describe('events out', () => {
     )
   })
 
-  test('a success between failures starts the count anew', async () => {
+  test('a success between failures restarts the count', async () => {
     await endpoints.create(accountId, receiver.url, [])
     receiver.answer = (response, index) => response.writeHead(index === 0 ? 500 : 204).end()
     start()

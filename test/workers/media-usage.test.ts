@@ -42,14 +42,14 @@ test('audio that a provider reports is charged at its own rate', async () => {
   expect(cost).toBe(10n + 70n * 4n + 3n * 2n)
 })
 
-test('a split that cannot be is told, and our own count is charged', async () => {
+test('an impossible split of tokens raises an alarm, and our own count is charged', async () => {
   expect(await charged({ audioTokens: 81 })).toMatchObject({
     usage: { promptTokens: 90, audioTokens: 60 },
     fault: 'absurd',
   })
 })
 
-test('audio that nobody reports is charged as it is likely to be', async () => {
+test('audio without reported usage is charged by its estimate', async () => {
   expect(await charged(null)).toMatchObject({ usage: { promptTokens: 90, audioTokens: 60 }, fault: null })
 })
 

@@ -239,7 +239,7 @@ describe('the settlement worker', () => {
     await sound(account, 150n)
   })
 
-  test('told to stop while PostgreSQL is away, hands its jobs back for the next worker', async () => {
+  test('a settlement worker that stops while PostgreSQL is unavailable returns its jobs', async () => {
     const { account, calls } = await heldCalls(3)
     for (const call of calls) await enqueueSettlement(queue, call)
     const settle = vi.fn(() => Promise.reject(new Error('postgres is away')))

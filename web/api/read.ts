@@ -10,7 +10,7 @@ export const readOf = <T extends object>(path: string, refetchInterval: number |
   queryOptions({
     queryKey: [path] as readonly string[],
     queryFn: ({ signal, client, queryKey }) => readJson(path, client.getQueryData<T>(queryKey), signal),
-    // The object is kept as it is: its identity tells an unchanged response from a changed one, and finds its ETag.
+    // The object is kept as it is: its identity shows whether a response changed, and finds its ETag.
     structuralSharing: false,
     refetchInterval,
   })

@@ -1,7 +1,7 @@
 import { BASE_PATH } from '../lib/base-path.ts'
 
 /**
- * A path of this site to go on to after signing in; null for anything else. An address of another site must not
+ * A path of this site to continue at after signing in; null for anything else. An address of another site must not
  * pass, in whatever spelling a browser would follow it (`//host`, `/\host`).
  */
 export function localPath(value: unknown): string | null {
@@ -17,7 +17,7 @@ export const stepOf = ({ hash }: { hash: string }): string | null => /^step=([\w
 export const fragmentOf = ({ hash }: { hash: string }): string =>
   hash === '' || stepOf({ hash }) !== null ? '' : `#${hash}`
 
-/** Where an operator goes on to after signing in. The queue board is a page of the server, not of this router. */
+/** Where an operator continues after signing in. The queue board is a page of the server, not of this router. */
 export function onwards(next = '/admin') {
   const reloadDocument = next.startsWith('/admin/queues')
   return { href: reloadDocument ? BASE_PATH + next : next, reloadDocument }

@@ -39,7 +39,7 @@ export function formatShare(share: number): string {
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`
 
-/** Rate limits as one short text; null stands for the default. */
+/** Rate limits as one short text; null means the default. */
 export function rateLimitsText(requestsPerMinute: number | null, concurrentCalls: number | null): string {
   if (requestsPerMinute === null && concurrentCalls === null) return 'default'
   const text = (count: number | null) => (count === null ? 'default' : formatCount(count))

@@ -127,7 +127,7 @@ export function measured(figures: UsageFiguresView, measure: Measure): number {
   }
 }
 
-/** Groups that a chart tells apart; the others are drawn as one. */
+/** Groups that a chart distinguishes; the others are drawn as one. */
 export const SERIES_MAX = 7
 /** The group of all others. */
 export const OTHERS = ''

@@ -37,7 +37,7 @@ export function BillingPage() {
     card_setup: cardSetup,
   } = useSearch({ from: '/account/billing' })
   const { data: details } = useQuery(billingDetailsQuery)
-  // Without invoices there is nobody to make them out to.
+  // Without invoices there is no recipient to address.
   const tabs = details?.invoices === false ? TABS.slice(0, -1) : TABS
   const selected = tabs.find((one) => one.tab === tab)?.tab ?? 'overview'
   return (

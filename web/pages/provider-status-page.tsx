@@ -18,7 +18,7 @@ export function ProviderStatusPage() {
       description={
         <>
           Uptime and latency of the providers behind this gateway. A provider that fails is skipped, so calls
-          go on at others. Also: <Link to="/status">status of the API</Link>, JSON:{' '}
+          continue at others. Also: <Link to="/status">status of the API</Link>, JSON:{' '}
           <a href={`${BASE_PATH}/console/api/provider-status`}>provider-status</a>.
         </>
       }

@@ -38,7 +38,7 @@ function RequestForm({ isFolder }: { isFolder: boolean }) {
         If <strong>{sentTo}</strong> has an account, a message with a link{' '}
         {isFolder
           ? 'is in the mail folder of this gateway.'
-          : 'is on its way. Look into the spam folder, too.'}{' '}
+          : 'has been queued. Look into the spam folder, too.'}{' '}
         The link is valid for an hour.
       </Note>
     )

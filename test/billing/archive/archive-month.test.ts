@@ -295,7 +295,7 @@ function killedAt(part: string) {
   return { read, resume }
 }
 
-test('an archive that was killed goes on after its last whole file, and leaves no folder beside its own', async () => {
+test('an interrupted archive resumes after its last complete file and leaves no extra folder', async () => {
   await settle(callOf(0), callOf(0))
   const target = join(folder, monthName(0))
   // Of a process of an earlier version that was killed.
@@ -455,7 +455,7 @@ test('months that are kept long enough are archived by themselves, and a failure
   expect(await brokenChecks()).toEqual([])
 })
 
-test('settlements go on while a month leaves and partitions are created', async () => {
+test('settlements commit while a month is archived and partitions are created', async () => {
   const { postgres } = ledger
   account = await openTestAccount(postgres, 1_000_000n)
   await settle(...Array.from({ length: 200 }, () => callOf(0)))

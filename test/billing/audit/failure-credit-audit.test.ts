@@ -24,7 +24,7 @@ const audited = async (percent: number, floorPico: bigint, nowMs = Date.now()) =
   return { subjects: check.discrepancies.map(({ subject }) => subject), broken: check.broken, credits }
 }
 
-test('credits for told failures are listed by day and account, and more of them than allowed are found', async () => {
+test('the audit lists credits for reported failures by day and account, and fails above the allowed share', async () => {
   expect(await audited(0, 0n)).toEqual({ subjects: [], broken: 0, credits: [] })
   const [some, most] = [await settled(100, 2), await settled(10, 8)]
   const day = new Date().toISOString().slice(0, 10)

@@ -347,7 +347,7 @@ describe('the audit of what is new', () => {
     await other.$disconnect()
   })
 
-  test('does not go beyond a step with more discrepancies than it keeps, and goes on once they are mended', async () => {
+  test('an audit stops at a step with more discrepancies than it keeps, and resumes once they are mended', async () => {
     await proven()
     const records = `
       SELECT 'chatcmpl_many_' || n, 'acct_none', 'key', 'request', 'failed', 'model', false, 0, 0, 'none', false, 0, 0, '[]', 0, 0

@@ -65,7 +65,7 @@ describe('the audit of rates', () => {
     expect(await found()).toEqual([])
   })
 
-  test('finds a call at a rate that nobody has published an hour later', async () => {
+  test('the audit finds a call at a rate that is still unpublished after an hour', async () => {
     const callId = await settle({ rateVersion: 'v2' })
     expect(await found()).toEqual([])
     await ledger.postgres.callRecord.update({

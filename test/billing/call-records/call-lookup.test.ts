@@ -30,7 +30,7 @@ function lookup({ closedAtLook = Number.POSITIVE_INFINITY, msPerLook = 0, isSett
 }
 
 describe('a lookup of a call', () => {
-  test('waits for a settlement on its way, and reads the database before and after', async () => {
+  test('a lookup waits for a settlement in progress and reads the database before and after', async () => {
     const { find, seen } = lookup({ closedAtLook: 4 })
     expect(await find('call', 'owner')).toEqual({ kind: 'settled', call: CALL })
     expect(seen).toMatchObject({ looks: 4, reads: 2 })

@@ -526,7 +526,7 @@ describe('a job that comes with its call', () => {
     await queue.close()
   })
 
-  test('wakes nobody while the queue is paused', async () => {
+  test('a job that is added with its admission wakes no worker while the queue is paused', async () => {
     await redis.flushall()
     const queue = createDispatchQueue(redis)
     await queue.pause()

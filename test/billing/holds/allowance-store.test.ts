@@ -377,7 +377,7 @@ describe('the audit of allowances', () => {
     expect(await wrongOf(accountId, { ...deps, clock: () => nextMonth + 3_700_000 })).toEqual([])
   })
 
-  test('deletes the allowances of revoked keys, which nobody loads again', async () => {
+  test('the audit deletes the allowances of revoked keys', async () => {
     const { keys, accountId, deps } = await storedKeys([1_000n, 2_000n])
     for (const key of keys) await allowances.load(key, TOTAL)
     const [revoked, used] = keys as [(typeof keys)[0], (typeof keys)[0]]

@@ -66,7 +66,7 @@ describe('balance cache inspection', () => {
     expect(await holds.balance(account)).toEqual({ availPico: 900n, heldPico: 0n, version: 4n })
   })
 
-  test('an account Redis has never heard of is unloaded, not drifted', async () => {
+  test('an account without a balance cache is reported as unloaded, not as drifted', async () => {
     const reading = await holds.inspect(newId('acct'))
     expect(compareWithLedger(reading, { balancePico: 5n, version: 1n })).toEqual({ kind: 'unloaded' })
   })

@@ -15,7 +15,7 @@ describe('postLedger', () => {
     expect(credited).toEqual({ balancePico: 107n, version: 2n, posted: true })
   })
 
-  test('posts an event once, however often it is told', async () => {
+  test('postLedger posts a repeated event once', async () => {
     const account = await openTestAccount(ledger.postgres, 100n)
     const posting = creditPosting('evt_b', account, picoUsd(7n))
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => postLedger(ledger.postgres, posting)))

@@ -81,7 +81,7 @@ describe('the settlement store', () => {
     expect(metrics).toMatchObject({ byokFeesPico: 50n, byokCalls: 1n })
   })
 
-  test('the audit tells a fee that was booked as revenue, and a call of the customer that cost us', async () => {
+  test('the audit finds a fee booked as revenue and a BYOK call with a cost of ours', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const call = settlementOf(account)
     await store.settle([call])
@@ -222,7 +222,7 @@ describe('the settlement store', () => {
     expect(await ledger.postgres.callRecord.count({ where: { id: call.id } })).toBe(1)
   })
 
-  test('adds up what an account was charged and what nobody pays, once for each call', async () => {
+  test('settlement sums charged and uncharged cost by account, once per call', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const attempt = (outcome: string, costPico: string) => ({
       ...{ offerId: 'alpha/m', outcome, httpStatus: null, startedAt: 0, firstTokenMs: null, durationMs: 1 },
@@ -308,7 +308,7 @@ describe('the settlement store', () => {
   test.each([
     ['less than the cheapest call costs', 26n, 'exhausted'],
     ['just what the cheapest call costs', 25n, 'active'],
-  ])('an account left with %s is told apart', async (_, leastCallPico, state) => {
+  ])('an account left with %s has its own state', async (_, leastCallPico, state) => {
     const account = await openTestAccount(ledger.postgres, 75n)
     await store.settle([settlementOf(account, { leastCallPico: String(leastCallPico) })])
     expect(await ledger.postgres.account.findUnique({ where: { id: account } })).toMatchObject({ state })
@@ -383,7 +383,7 @@ describe('PostgreSQL that loses its last commits', () => {
     expect(losses).toEqual([lost.id])
   })
 
-  test('is told once, also if nothing new is settled afterwards', async () => {
+  test('the loss of commits is reported once, also if nothing new is settled afterwards', async () => {
     const { store, losses, account } = await setUp()
     const [kept, lost] = [settlementOf(account), settlementOf(account)]
     await store.settle([kept])
@@ -394,7 +394,7 @@ describe('PostgreSQL that loses its last commits', () => {
     expect(losses).toEqual([lost.id])
   })
 
-  test('is told again by the repeated settlement if it could not be told', async () => {
+  test('the loss of commits is reported by the repeated settlement if the first report failed', async () => {
     let isAway = true
     const { store, losses, account } = await setUp(async () => {
       if (isAway) throw new Error('redis is away')

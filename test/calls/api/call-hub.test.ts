@@ -94,7 +94,7 @@ const toldOf = (kind: ControlMessage['kind']) => told.filter((message) => messag
 /** A worker says every half second that it lives. */
 const lives = (worker: string) => setInterval(() => hearFrom(worker), 500)
 
-test('a call whose frame cannot be written fails alone: its worker is told, and the error to its client is recorded', () => {
+test('a call whose frame cannot be written fails alone: its worker is notified and the error is recorded', () => {
   const [other, id] = [open(), newCallId()]
   const envelope = { id, idempotencyRecord: null, queueDeadlineAt: 0, callDeadlineAt: Date.now() + CALL_MS }
   const written: FrameBody[] = []
@@ -159,7 +159,7 @@ describe('a reply hub that is asked by a worker taking a call over', () => {
     ])
   })
 
-  test('does not say so of a call that it gave up at its deadline, and tells what was delivered of it', async () => {
+  test('a call that was given up at its deadline is not confirmed as ended, and reports what was delivered', async () => {
     const id = open()
     hear(id, 1, ['open', 0], ['text', 'half of it'])
     const living = lives('w1')
@@ -181,7 +181,7 @@ describe('a reply hub that is asked by a worker taking a call over', () => {
   })
 })
 
-describe('a worker that is heard no more', () => {
+describe('a worker that sends no messages any more', () => {
   test('is lost: within six seconds its streams end truthfully, and only those of which something was delivered', async () => {
     const [stream, unshown, other] = [open(), open(), open()]
     hear(stream, 1, ['open', 0], ['text', 'half of it'])
@@ -300,7 +300,7 @@ describe('calls that all miss frames, as after a stall', () => {
 })
 
 describe('a reply hub that stops', () => {
-  test('shows an answer that its worker had settled, and tells the others that this instance stops', async () => {
+  test('a stopping call hub delivers an answer that was settled and reports its stop to the other workers', async () => {
     const [settled, ended, silent] = [open(), open(), open()]
     for (const id of [settled, ended, silent]) hear(id, 1, ['open', 0], ['text', 'half of it'])
     hub.failAll()

@@ -41,7 +41,7 @@ test('after a reconnect, calls wait until a message sent since then arrives', as
   await check.untilReceiving()
 })
 
-test('a call that waits for two seconds fails as if Redis were away, and later ones are asked for anew', async () => {
+test('a call that waits two seconds for the channel check fails with 503, and later calls start a new check', async () => {
   check.interrupted()
   const failing = expect(check.untilReceiving()).rejects.toBeInstanceOf(RedisAwayError)
   await vi.advanceTimersByTimeAsync(2_000)

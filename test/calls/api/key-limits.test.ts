@@ -142,7 +142,7 @@ describe('the spending limit of a key', () => {
     // A Sunday and the Monday after it.
     ['weekly', Date.UTC(2040, 11, 30, 23, 59, 59, 999), Date.UTC(2040, 11, 31)],
     ['monthly', Date.UTC(2040, 1, 29, 23, 59, 59, 999), Date.UTC(2040, 2, 1)],
-  ])('starts anew with the %s period, and not a moment before', async (reset, last, first) => {
+  ])('a spending limit resets with the %s period, and not a moment before', async (reset, last, first) => {
     const hold = await holdOf()
     const key = await limitedKey(reset, hold * 2n)
     nowMs = last - 3_600_000
@@ -157,7 +157,7 @@ describe('the spending limit of a key', () => {
     expect(await ask(key)).toEqual(REFUSED)
   })
 
-  test('never starts anew where it has no period', async () => {
+  test('a spending limit without a period never resets', async () => {
     const hold = await holdOf()
     const key = await limitedKey('none', hold)
     await settle(key, await admitted(key))

@@ -62,7 +62,7 @@ describe('a pending call', () => {
     for (let atMs = fromMs; atMs <= toMs; atMs += 100) tick(atMs)
   }
 
-  test('tells a worker that takes over of the reasoning that was shown as well', () => {
+  test('a pending call reports shown reasoning to a worker that takes it over', () => {
     call.accept({ generation: 1 }, 0, ['open', 0], 1)
     call.accept({ generation: 1 }, 1, ['reasoning', 'Hm. '], 2)
     call.accept({ generation: 1 }, 2, ['text', 'Hi'], 3)
@@ -72,7 +72,7 @@ describe('a pending call', () => {
     expect(control.at(-1)).toEqual({ kind: 'delivered', callId: 'chatcmpl_1', generation: 2, delivered })
   })
 
-  test('says once what was delivered before its client was told a failure', () => {
+  test('a pending call reports once what was delivered before its client received an error', () => {
     const failure = { code: 'all_providers_failed', message: '' } as const
     call.accept({ generation: 1 }, 0, ['open', 0], 1)
     call.accept({ generation: 1 }, 1, ['text', 'Hi'], 2)
@@ -220,7 +220,7 @@ describe('a pending call', () => {
     expect(control.at(-1)).toMatchObject({ delivered: { text: 'Hello{}', ending: { by: 'gateway' } } })
   })
 
-  test('blames nobody else for a client that left before the gateway gave up', () => {
+  test('a client that disconnects before the gateway gives up is recorded as the only cause', () => {
     call.accept({ generation: 1 }, 0, ['open', 0], 1)
     call.abandon()
     call.fail({ code: 'overloaded', message: 'stopping' })
@@ -244,7 +244,7 @@ describe('a pending call', () => {
     expect(delivered).toEqual([['open', 1]])
   })
 
-  test('tells a second claim what was delivered', () => {
+  test('a pending call reports what was delivered to a second claim', () => {
     call.accept({ generation: 1 }, 0, ['open', 3], 1)
     call.accept({ generation: 1 }, 1, ['text', 'Hel'], 1)
     call.accept({ generation: 1 }, 2, ['text', 'lo'], 1)
@@ -279,7 +279,7 @@ describe('a pending call', () => {
       expect(delivered).toEqual([['open', 3], ['text', 'Hel'], ['text', 'lo'], end])
     })
 
-    test('tells the other run, while it sends on, what was delivered', () => {
+    test('a pending call reports what was delivered to a run under a reused claim number while that run publishes', () => {
       begin()
       control = []
       for (const [sequence, atMs] of [1_000, 1_100, 1_500].entries())
@@ -377,7 +377,7 @@ describe('a pending call', () => {
     expect(lookedAt).toEqual([11_300, 12_600, 13_900, 15_200, 16_500])
   })
 
-  test('ends with a timeout when nobody ends it', () => {
+  test('a pending call without an end times out at its deadline', () => {
     tick(605_001)
     expect(delivered).toMatchObject([['error', { code: 'upstream_timeout' }]])
   })

@@ -20,7 +20,7 @@ import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 /* A call was refused since Redis did not answer in time, and was admitted and enqueued all the same, or was not. */
 const KEPT = async () => true
 
-describe('taking back a call whose admission is in doubt', () => {
+describe('taking back a call whose admission is uncertain', () => {
   let server: TestRedis
   let redis: Redis
   let holds: HoldStore
@@ -119,7 +119,7 @@ describe('taking back a call whose admission is in doubt', () => {
     expect(await settled()).toEqual([])
   })
 
-  test('one that a worker has is cancelled there, keeps its hold, and is noted as told a failure', async () => {
+  test('a call taken back while a worker runs it is cancelled, keeps its hold and is noted as failed', async () => {
     const { accountId, envelope } = await admitted()
     await jobs.claim(1)
     await undoAdmission(envelope, KEPT, deps)

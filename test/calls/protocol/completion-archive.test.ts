@@ -75,7 +75,7 @@ describe('answers kept for repeats', () => {
     expect(Number((await sums())['*'])).toBeLessThanOrEqual(1_500)
   })
 
-  test('that are too long are not kept, and take nobody’s room', async () => {
+  test('answers that are too long are not kept and evict none of the kept ones', async () => {
     await archive.end(call('1'), answer)
     await archive.end(call('2'), { generation: 1, frames: [['text', 'x'.repeat(600)]] })
     await archive.end(call('3'), null)

@@ -108,7 +108,7 @@ describe('the claim of an Idempotency-Key', () => {
     })
   })
 
-  test('that lapsed is confirmed all the same while nobody else has the key', async () => {
+  test('a lapsed claim of an Idempotency-Key is confirmed while the key is free', async () => {
     const slow = use()
     await idempotency.claim(slow)
     await lapse(slow)

@@ -77,7 +77,7 @@ describe('the texts of an outbox', () => {
 })
 
 describe('the outbox of a call with an Idempotency-Key', () => {
-  test('sends a repeat everything from the frame that it asks for, and goes on', () => {
+  test('the outbox resends a repeat everything from the requested frame and continues', () => {
     const outbox = open(1_000)
     say(outbox, 'a')
     say(outbox, 'b')
@@ -112,7 +112,7 @@ describe('the outbox of a call with an Idempotency-Key', () => {
     expect(sentTo(labels[16]!).at(-1)).toEqual([labels[16], 1, 0, ['texts', ['a']], outbox.run])
   })
 
-  test('keeps an answer whole up to a bound; beyond it a repeat from the start is told so', () => {
+  test('the outbox keeps an answer up to a bound; beyond it a repeat from the start gets an error', () => {
     const outbox = open(200_000)
     for (let index = 0; index < 10_000; index++) say(outbox, 'x')
     expect(outbox.frames).toHaveLength(10_000)

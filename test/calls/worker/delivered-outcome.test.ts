@@ -53,7 +53,7 @@ describe.each(WAYS)('a client that hangs up on an answer that is %s', (_name, st
 })
 
 test.each([{ by: 'client' }, { by: 'gateway', code: 'internal_error', deliveredChars: 0 }] as const)(
-  'a run that nobody answered says so in its record: ended by the $by',
+  'the record of a takeover without an answer from the API instance says so: ended by the $by',
   async (ending) => {
     const { envelope } = await answeredBy([[{ says: ['a word'] }]], true)
     const delivered = { text: '', candidate: null, finished: false, ending }

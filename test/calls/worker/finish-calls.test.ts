@@ -295,7 +295,7 @@ describe('the step that finishes calls', () => {
     expect(await createCallJobs(redis).exists(id)).toBe(true)
   })
 
-  test('finishes a call whose lock has lapsed while nobody else claimed it, wherever its job is', async () => {
+  test('the finish step finishes an unclaimed call whose lock has lapsed, wherever its job is', async () => {
     const id = await claimedCall()
     await redis.del(callKey(DISPATCH_QUEUE, `${id}:lock`))
     await redis.lrem(callKey(DISPATCH_QUEUE, 'active'), 1, id)
@@ -304,7 +304,7 @@ describe('the step that finishes calls', () => {
     expect(await redis.llen(callKey(DISPATCH_QUEUE, 'wait'))).toBe(0)
   })
 
-  test('does nothing while nobody hears, unless nobody has to', async () => {
+  test('the finish step does nothing without a subscriber, except for calls that need none', async () => {
     await subscriber.unsubscribe(CHANNEL)
     const [answer, failure] = [await claimedCall(), await claimedCall()]
     expect(await finish('settle_1', [ended(answer), ended(failure, { needsSubscriber: false })])).toEqual([
@@ -353,7 +353,7 @@ describe('the step that finishes calls', () => {
     await expect.poll(() => heard).toHaveLength(1)
   })
 
-  test('a call whose caller was told a failure is not finished as it stands, but as what was delivered', async () => {
+  test('a call with a reported failure is settled as what was delivered', async () => {
     const [told, other] = [await claimedCall(), await claimedCall()]
     const jobs = createCallJobs(redis)
     const failure = { code: 'all_providers_failed', deliveredChars: 12 } as const
@@ -401,7 +401,7 @@ describe('the step that finishes calls', () => {
     expect(await settlement.getJobState('settle_1')).toBe('waiting')
   })
 
-  test('does nothing when it is repeated, and settles a call whose job Redis lost when told to', async () => {
+  test('the finish step is idempotent and settles a call whose job Redis lost when asked to', async () => {
     const id = await claimedCall()
     expect(await finish('settle_1', [ended(id)])).toEqual(['finished'])
     expect(await finish('settle_2', [ended(id)])).toEqual(['gone'])

@@ -55,7 +55,7 @@ beforeEach(() => {
 })
 
 describe('a Redis that lost its last moments', () => {
-  test('is told of a claim that it forgot, and nobody else can claim the call then', async () => {
+  test('the worker learns of a claim that Redis lost, and no other worker can claim the call then', async () => {
     const lease = begin()
     waiting()
     await leases.renew()
@@ -99,7 +99,7 @@ test('a call without a job is finished, where its lock had time to lapse', async
   expect(queue.jobs.size).toBe(0)
 })
 
-test('a call that this worker has claimed again, and not heard of yet, is still its own', async () => {
+test('a lease is kept when its own worker claimed the call again without knowing it yet', async () => {
   const lease = begin()
   Object.assign(queue.jobs.get(CALL)!, { state: 'waiting', token: null })
   const number = claim('ours')

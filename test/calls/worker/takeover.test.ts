@@ -55,7 +55,7 @@ describe('a worker that lost its claim while it ended the call', () => {
 })
 
 describe('a worker that takes a call over', () => {
-  test('asks until it is told what was delivered, of its own claim', async () => {
+  test('a takeover asks for its own claim until it learns what was delivered', async () => {
     const takeover = askTakeover(call)
     await vi.advanceTimersByTimeAsync(1_100)
     expect(asked).toBe(3)
@@ -74,14 +74,14 @@ describe('a worker that takes a call over', () => {
     },
   )
 
-  test('knows who ended the call where nobody answers', async () => {
+  test('a takeover without an answer records who ended the call', async () => {
     const takeover = askTakeover(call)
     calls.control({ kind: 'cancel', callId: CALL, ending: { by: 'client' } })
     await vi.advanceTimersByTimeAsync(3_100)
     expect(await takeover).toMatchObject({ text: '', ending: { by: 'client' }, isUnanswered: true })
   })
 
-  test('ends a run that hears, unasked, that another has begun the answer', () => {
+  test('a takeover ends when the API instance reports that another run began the answer', () => {
     const tell = (run: string, delivered: DeliveredPrefix | null) =>
       calls.control({ kind: 'delivered', callId: CALL, generation: 2, run, delivered })
     tell('a', SHOWN)

@@ -18,7 +18,7 @@ describe('API keys', () => {
     expect(formatApiKey('admin', new Uint8Array(32))).toMatch(/^sk-sy-admin-[0-9A-Za-z]{49}$/)
   })
 
-  test('tell their kind', () => {
+  test('the prefix of an API key shows its kind', () => {
     fc.assert(fc.property(kind, random, (kind, bytes) => parseApiKey(formatApiKey(kind, bytes)) === kind))
   })
 

@@ -53,7 +53,7 @@ test('a sentence groups numbers, has a minus sign, and changes no id', () => {
   expect(alarmSentence({ ...alarm, subject: 'alpha' })).toMatch(/^Provider alpha reported/)
 })
 
-test('an opened breaker is told by the names of model and provider, with its figures', () => {
+test('the sentence of an opened breaker names model, provider and figures', () => {
   const opened = (subject: string, fields = {}) =>
     alarmSentence({ kind: 'breaker-opened', subject, message: 'a breaker opened', fields })
   expect(opened('alpha/openai/gpt-5', { failures: 12, attempts: 20 })).toBe(

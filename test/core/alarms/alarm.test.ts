@@ -87,7 +87,7 @@ test('a condition is over when the last of its lines says so, and what raised it
   expect(addAlarms(sum, { ...raised, ...at(3) })).toMatchObject({ count: 2, isOver: false })
 })
 
-test('what is no alarm in the stream is told from one that is', () => {
+test('stream entries that are not alarms are skipped', () => {
   const alarm = { ...alarmOf({ alarm: 'a' }, 'm'), count: 1, firstAt: 1, lastAt: 1 }
   expect(parseAlarmCount(JSON.stringify(alarm))).toEqual(alarm)
   for (const text of ['', '{', 'null', '[]', '{"kind":"a"}', JSON.stringify({ ...alarm, count: 'x' })]) {

@@ -11,7 +11,7 @@ test('every operation is one surface, and what needs no key is open', () => {
   }
 })
 
-test('a granted surface takes a grant, and a closed one opens to nobody', () => {
+test('a granted surface takes a grant, and a closed one does not', () => {
   const surface = { id: 'embeddings' } as const
   expect(mayUse({ ...surface, access: 'open' }, [])).toBe(true)
   expect(mayUse({ ...surface, access: 'granted' }, ['rerank'])).toBe(false)

@@ -54,7 +54,7 @@ describe('the line of a model', () => {
     },
   )
 
-  test('tells small models by their maker and by their parameters, the active ones aside', () => {
+  test('small models are recognized by developer and total parameters, not by active ones', () => {
     const small = [
       'gpt-5-mini',
       'google/gemini-3.8-flash',

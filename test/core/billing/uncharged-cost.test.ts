@@ -15,7 +15,7 @@ const attempt = (outcome: string, costPico?: string): AttemptRecord => ({
 const costOf = (status: SettlementRecord['status'], ...attempts: AttemptRecord[]) =>
   unchargedCost({ status, attempts } as SettlementRecord)
 
-describe('what a call costs that nobody pays', () => {
+describe('the uncharged cost of a call', () => {
   test('is what its attempts spent, and nothing for those that spent nothing', () => {
     expect(costOf('completed', attempt('silent', '7'), attempt('refused'), attempt('ok'))).toEqual({
       unchargedPico: 7n,

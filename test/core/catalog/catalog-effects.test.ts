@@ -76,7 +76,7 @@ test('a provider that is disabled takes all its models along, and auto with the 
   expect(both).toContain('offline test/two: test/two will return 503: all 2 of its offers are disabled')
 })
 
-test('a loss is told where losses are allowed', () => {
+test('the effects of an edit include a loss where losses are allowed', () => {
   const edits = change('models', { id: 'test/one', rate: { prompt: '0.40', completion: '2.00' } })
   expect(effectsOf(edits, { allowLossOffers: true })).toEqual([
     'loss test/one: test/one is sold at a loss at alpha: it costs $0.50 / $1.00 and earns $0.40 / $2.00',
@@ -84,7 +84,7 @@ test('a loss is told where losses are allowed', () => {
   ])
 })
 
-test('a price of zero is told apart from others', () => {
+test('the effects of an edit name a price of zero', () => {
   const free = change('models', { id: 'test/one', rate: { prompt: '0', completion: '0' } })
   expect(effectsOf(free)).toContain('free test/one: test/one: input and output will cost nothing')
   const half = change('models', { id: 'test/one', rate: { prompt: '1.00', completion: '0' } })
@@ -98,7 +98,7 @@ test('a price of zero is told apart from others', () => {
   expect(effectsOf({ models: [paidByUnits] }).filter((text) => text.startsWith('free'))).toEqual([])
 })
 
-test('a new model, and one that can be called again, are told', () => {
+test('the effects of an edit name models that are new or callable again', () => {
   expect(effectsOf({ models: [model('test/new', ['beta'])] })).toEqual([
     'change test/new: test/new is added to the catalog',
     'change test/new: test/new can be called',

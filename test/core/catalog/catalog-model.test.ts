@@ -39,7 +39,7 @@ const statesOf = (model: ReturnType<typeof build>['model']) =>
   Object.fromEntries(model.offers.map((offer) => [offer.provider.id, offer.withheld ?? 'shared']))
 
 describe('costs and the loss guard', () => {
-  test('a cost nobody states is our share of what the provider lists, never rounded down', () => {
+  test('an unstated cost is the configured share of the list price, never rounded down', () => {
     const { model } = build([DOCUMENT])
     expect(model.offers.map(({ cost }) => formatRate(cost.prompt))).toEqual(['0.90', '0.954'])
     const odd = structuredClone(DOCUMENT)
@@ -116,7 +116,7 @@ describe('changes', () => {
     ['a model', { models: [{ id: 'v/m', disabled: true }] }, []],
     ['an offer', { offers: [{ provider: 'host', upstream_model: 'v/m', disabled: true }] }, ['maker']],
     ['a provider', { providers: [{ id: 'maker', disabled: true }] }, ['host']],
-  ])('that disable %s leave nobody its offers', (_what, changes, left) => {
+  ])('changes that disable %s withhold its offers from all calls', (_what, changes, left) => {
     const { model, snapshot } = build([DOCUMENT, { changes }])
     expect(model.offers.map((offer) => offer.provider.id)).toEqual(left)
     expect([...snapshot.offers.values()].map((offer) => offer.provider.id)).toEqual(left)
@@ -129,7 +129,7 @@ describe('changes', () => {
     expect(build([DOCUMENT, off, on]).model.offers).toHaveLength(2)
   })
 
-  test('of what nobody has are told and break nothing', () => {
+  test('changes of unknown entries are reported and break nothing', () => {
     const changes = { models: [{ id: 'v/gone', disabled: true }], providers: [{ id: 'nobody' }] }
     expect(build([DOCUMENT, { changes }]).unknown).toEqual([
       'document 1: changes.providers: there is no provider "nobody"',

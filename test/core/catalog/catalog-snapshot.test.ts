@@ -181,7 +181,7 @@ describe('several documents', () => {
     expect(findModel(snapshot, 'openai/gpt-x')!.offers[0]!.id).toBe('base/other')
   })
 
-  test('a provider that a later one names again keeps what is not stated anew, its key above all', () => {
+  test('a provider named again in a later document keeps its unstated fields, such as its key', () => {
     const provider = {
       id: 'base',
       name: 'Base',

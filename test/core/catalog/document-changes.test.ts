@@ -3,19 +3,19 @@ import { documentChanges } from '../../../src/core/catalog/document-changes.ts'
 
 const rate = (prompt: string) => ({ changes: { models: [{ id: 'openai/gpt-5', rate: { prompt } }] } })
 
-test('a changed value is told with its path, before and after', () => {
+test('a changed value is reported with its path, before and after', () => {
   expect(documentChanges(rate('1.25'), rate('1.10'))).toEqual([
     'changes.models[openai/gpt-5].rate.prompt: 1.25 → 1.10',
   ])
 })
 
-test('what is added or taken away is told value by value', () => {
+test('added and removed values are reported one by one', () => {
   const disabled = { changes: { offers: [{ provider: 'alpha', upstream_model: 'big', disabled: true }] } }
   expect(documentChanges(null, disabled)).toEqual(['changes.offers[alpha/big].disabled: none → true'])
   expect(documentChanges(disabled, {})).toEqual(['changes.offers[alpha/big].disabled: true → none'])
 })
 
-test('the order of entries does not count, and lists of plain values are told whole', () => {
+test('the order of entries is ignored, and lists of plain values are reported whole', () => {
   const [one, other] = [
     { id: 'a', tags: ['x', 'y'] },
     { id: 'b', tags: [] },
@@ -26,7 +26,7 @@ test('the order of entries does not count, and lists of plain values are told wh
   ])
 })
 
-test('entries without a name, or with the same one, are told as a whole', () => {
+test('entries without a name or with equal names are reported as a whole', () => {
   expect(documentChanges({ models: [{ id: 'a' }, { id: 'a', n: 1 }] }, { models: [] })).toEqual([
     'models: [{"id":"a"},{"id":"a","n":1}] → none',
   ])

@@ -48,7 +48,7 @@ describe('a list', () => {
     expect(noteListing(null, ['a'], new Set(['b']), 0).kind).toBe('noted')
   })
 
-  test('tells what appeared', () => {
+  test('a model list reports new models', () => {
     expect(afterLists([...OFFERED, 'new'])).toMatchObject({ state: { appeared: ['new'], listed: 5 } })
   })
 })

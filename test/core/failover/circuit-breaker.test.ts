@@ -35,7 +35,7 @@ describe('the breaker', () => {
     expect(reopened(longest, 30_000, 0).untilMs).toBe(33_750)
   })
 
-  test('of an offer that fails for one account is told from the offer’s own, and closed with it', () => {
+  test('an account breaker is separate from the breaker of the offer, and closes with it', () => {
     const subject = accountSubject('acme/large@1#x', 'acct_1')
     expect(offerOfAccountSubject(subject)).toBe('acme/large@1#x')
     expect(offerOfAccountSubject('acme/large@1#x')).toBeNull()

@@ -46,7 +46,7 @@ const { object: written } = fc.letrec<{ object: string; value: string }>((tie) =
 }))
 
 describe('a field that is kept exactly', () => {
-  test('goes on as it was written, whatever its numbers and the order of its names', () => {
+  test('an exact field is forwarded as written, with its numbers and the order of its names', () => {
     fc.assert(
       fc.property(written, (object) => {
         expect(forwarded(object)).toBe(object)
@@ -59,7 +59,7 @@ describe('a field that is kept exactly', () => {
     '[{"default":1.0,"multipleOf":0.10,"minimum":-0}]',
     '[{"maximum":1e400,"minimum":-1E+2}]',
     '[{"properties":{"10":{},"2":{},"a":{}}}]',
-  ])('goes on as written: %s', (tools) => {
+  ])('an exact field is forwarded as written: %s', (tools) => {
     expect(forwarded(tools)).toBe(tools)
   })
 

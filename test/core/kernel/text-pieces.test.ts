@@ -39,7 +39,7 @@ describe('a sample of texts', () => {
     expect(sampleTexts([''], 3)).toEqual({ texts: [''], chars: 0, scale: 1 })
   })
 
-  test('stands for the whole, from all over it, and is about as long as it may be', () => {
+  test('a sample of texts is taken from all of them and has about the maximum length', () => {
     const texts = [
       'a'.repeat(500_000),
       ...Array.from({ length: 300 }, () => 'b'.repeat(1_000)),

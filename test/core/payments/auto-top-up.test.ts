@@ -84,7 +84,7 @@ test('what only the holder can mend pauses at once, whatever the balance', () =>
   expect(step({ attempts: [failed(0, expired_card)] })).toEqual({ kind: 'pause', reason: 'payment_failed' })
 })
 
-test('the maximum of a month is never exceeded, and the next month begins anew', () => {
+test('automatic top-ups never exceed the maximum of a month, which resets with the next month', () => {
   expect(step({ spentPico: 75n })).toEqual({ kind: 'charge' })
   const untilMs = Date.parse('2027-02-01T00:00:00Z')
   expect(step({ spentPico: 76n })).toEqual({ kind: 'monthly_maximum', untilMs })
@@ -92,7 +92,7 @@ test('the maximum of a month is never exceeded, and the next month begins anew',
   expect(monthStartMs(NOW)).toBe(Date.parse('2027-01-01T00:00:00Z'))
 })
 
-test('the codes of a refusal are told in words, and only codes', () => {
+test('known decline codes have a sentence, and unknown texts are not shown', () => {
   expect(cardFailure('card_declined', 'insufficient_funds')).toBe(DECLINED)
   expect(cardFailure('authentication_required', null)).toBe(FAILURES_OF_THE_CARD.authentication_required)
   expect(cardFailure('card_declined', 'stolen_card')).toBe(FAILURES_OF_THE_CARD.refused_card)

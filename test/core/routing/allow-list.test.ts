@@ -62,7 +62,7 @@ test('auto chooses among the allowed models', () => {
   )
 })
 
-test('providers that are not allowed are never in a plan, with whoever’s key', () => {
+test('providers that are not allowed are in no plan, whichever key is used', () => {
   expect(offers({ model: 'acme/one' }, { providers: ['b'] })).toEqual(['b/one'])
   const own: ByokKey = { id: 'pkey_1', providerId: 'a', allowFallback: true }
   expect(offers({ model: 'acme/one' }, { providers: ['b'] }, [own])).toEqual(['b/one'])

@@ -20,7 +20,7 @@ test('a report within the bound, or too far beyond it to be held by every call, 
   expect(learnedFrom(4_102, 5, 100)).toBeNull()
 })
 
-test('what was learned is kept as text, and nobody can write more of it than is ever learned', () => {
+test('learned tokens are stored as text and bounded on reading', () => {
   const learned = { tokens: 704, untilMs: 1_700_000_000_000 }
   expect(parseLearned(formatLearned(learned))).toEqual(learned)
   expect(parseLearned('99999:1')).toEqual({ tokens: LEARNED_TOKENS_MAX, untilMs: 1 })

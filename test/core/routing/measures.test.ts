@@ -111,7 +111,7 @@ describe('tokens a second', () => {
     expect(tokensPerSecond({ ...answer, firstTokenAt: NOW, endedAt: NOW })).toBe(101_000)
   })
 
-  test('are not told by a short answer', () => {
+  test('a short answer does not count towards tokens per second', () => {
     expect(tokensPerSecond({ ...answer, completionTokens: 7 })).toBeNull()
   })
 })

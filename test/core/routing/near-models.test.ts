@@ -8,7 +8,7 @@ const catalog = builtCatalog([
   JSON.parse(readFileSync(new URL('../../../src/catalog/data/builtin.json', import.meta.url), 'utf8')),
 ])
 
-describe('an id that nobody has', () => {
+describe('an unknown id', () => {
   test.each([
     ['GPT-4o', 'gpt-4o'],
     ['gpt4o', 'gpt-4o'],

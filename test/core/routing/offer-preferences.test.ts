@@ -39,7 +39,7 @@ describe('the name of a provider', () => {
     expect(excluded(' Beta ')).toEqual(['beta'])
   })
 
-  test('chooses nobody and excludes nobody when it is unknown', () => {
+  test('an unknown provider name selects and excludes nothing', () => {
     for (const name of ['', 'bet', 'be ta', '__proto__']) {
       expect(chosen(name)).toEqual([])
       expect(excluded(name)).toEqual([])
@@ -202,7 +202,7 @@ describe('pinning', () => {
     expect(ids(offers, states, { pinned, sort: 'price' })).toEqual(['p3', 'p1', 'p2', 'p0'])
   })
 
-  test('without fallbacks leaves nobody else; without a pin the first choice that works', () => {
+  test('a pin without fallbacks leaves one provider; no fallbacks without a pin leave the first choice that works', () => {
     expect(ids(offers, {}, { pinned, allowFallbacks: false, sort: 'price' })).toEqual(['p3', 'p1', 'p2'])
     expect(ids(offers, {}, { pinned: [new Set()], allowFallbacks: false })).toEqual([])
     const states = { p0: { health: 'down' } } as const

@@ -58,7 +58,7 @@ describe('a routing plan', () => {
     )
   })
 
-  test('tells the workers what privacy its candidates have to keep', () => {
+  test('a routing plan has the privacy requirements that workers check again', () => {
     const privacyOf = (preferences: object) =>
       plan({ model: 'x', provider: preferences }).candidates.map(({ privacy }) => privacy)
     expect(privacyOf({})).toEqual([undefined, undefined, undefined])
@@ -66,7 +66,7 @@ describe('a routing plan', () => {
     expect(privacyOf({ data_collection: 'deny' })).toEqual([{ zdr: false, denyDataCollection: true }])
   })
 
-  test('says so when it is the model that nobody serves', () => {
+  test('a routing plan names the model that no provider serves', () => {
     const unserved = snapshot([model('u', [offer(a, 1, { shared: false })])])
     const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], model: 'u' })
     expect(() => planOf(request, 10, unserved, OPTIONS)).toThrow('No provider is available for this model')
@@ -83,7 +83,7 @@ describe('a routing plan', () => {
     expect(offers({ models: ['nope', 'gpt-y'] })).toEqual(['b/up'])
   })
 
-  test('tells what an unknown name may have been meant for', () => {
+  test('a routing plan suggests near names for an unknown one', () => {
     expect(() => plan({ model: 'x:fast' })).toThrow(/suffixes of a model are :nitro, :floor, :exacto\./)
     expect(() => plan({ model: 'GPT_Y' })).toThrow(/Did you mean gpt-y\?/)
     expect(() => plan({ model: 'gpty:floor' })).toThrow(/Did you mean gpt-y\?/)

@@ -124,7 +124,7 @@ describe('a password that was forgotten', () => {
     expect((await signIn('opened@operator.test', NEXT_PASSWORD)).response.status).toBe(200)
   })
 
-  test('an answer does not tell whether the email has an account', async () => {
+  test('a password reset answers alike for known and unknown emails', async () => {
     const { email } = await verified()
     const [known, unknown] = [await askReset(email), await askReset('nobody-here@example.test')]
     expect([known.status, await known.text()]).toEqual([unknown.status, await unknown.text()])
@@ -199,7 +199,7 @@ describe('the email of an account', () => {
   const confirm = (token: string) =>
     consoleClient(stack.url).ask('/console/api/email-changes/confirm', { body: { token } })
 
-  test('changes when the new address confirms it, and the old one is told', async () => {
+  test('an email changes once the new address confirms it, and the old address gets a message', async () => {
     const { client, email, accountId } = await verified()
     const next = `next-${email}`
     expect((await change(client, ` ${next.toUpperCase()} `)).status).toBe(202)

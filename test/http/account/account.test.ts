@@ -286,7 +286,7 @@ describe('billing', () => {
     expect((await expectError(await top('5.00', 'card'), 400, 'invalid_request')).param).toBe('rail')
   })
 
-  test('keeps the balance at which the account is told', async () => {
+  test('an account keeps its threshold of the low-balance message', async () => {
     const client = await signedUp(stack.url)
     const set = (low_balance_usd: unknown) =>
       client.json<SessionView>('/console/api/account', { method: 'PATCH', body: { low_balance_usd } })

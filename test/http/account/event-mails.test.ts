@@ -61,7 +61,7 @@ const quiet = () =>
     expect(await stack.postgres.eventMail.count({ where: { finishedAt: null } })).toBe(0)
   })
 
-test('events are told to the verified address of their account, once each', async () => {
+test('events are mailed once to the verified address of their account', async () => {
   const { client, accountId } = await verifiedAccount()
   await stack.command('admin', 'account', 'adjust', accountId, '--amount', '-0.30', '--reason', 'test')
   await record(accountId, 'balance.low', { balance_usd: '0.20', threshold_usd: '0.25' })
@@ -107,7 +107,7 @@ test('kinds that are turned off are not sent; receipts always are', async () => 
   await expectError(refused, 400, 'invalid_request')
 })
 
-test('an address that nobody verified gets nothing but the link', async () => {
+test('an unverified address gets no message but the link', async () => {
   const client = await signedUp(stack.url)
   const { person } = await client.json<SessionView>('/console/api/session')
   expect(person.email_verified).toBe(false)

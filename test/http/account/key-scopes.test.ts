@@ -111,7 +111,7 @@ describe('an API key', () => {
   })
 })
 
-test('owners and admins are told by mail when a provider key is added, by whom, and nobody else', async () => {
+test('owners and admins get a mail about an added provider key with its author, and other members none', async () => {
   const { members, accountId } = await organisationOf(stack, ['owner', 'admin', 'developer', 'billing'])
   for (const { email } of Object.values(members))
     await stack.postgres.account.update({ where: { email }, data: { emailVerifiedAt: new Date() } })

@@ -98,19 +98,22 @@ describe('an operator', () => {
     ['Sec-Fetch-Site', () => ({ 'sec-fetch-site': 'cross-site' })],
     ['a foreign origin', () => ({ origin: 'https://evil.example' })],
     ['our host by another scheme', () => ({ origin: stack.url.replace('http:', 'https:') })],
-  ])('changes nothing by a password that the browser sends for another site, told by %s', async (_, from) => {
-    const run = (headers: Record<string, string>) =>
-      fetch(`${stack.url}/admin/api/audit/run`, {
-        method: 'POST',
-        headers: { authorization: `Basic ${btoa(`operator:${adminKey}`)}`, ...headers },
-      })
-    await expectError(await run(from()), 403, 'not_permitted')
-    expect((await run({ origin: stack.url })).status).not.toBe(403)
-    // A program, such as curl, says nothing of where it is from.
-    expect((await run({})).status).not.toBe(403)
-  })
+  ])(
+    'a password that the browser sends for another site changes nothing, recognized by %s',
+    async (_, from) => {
+      const run = (headers: Record<string, string>) =>
+        fetch(`${stack.url}/admin/api/audit/run`, {
+          method: 'POST',
+          headers: { authorization: `Basic ${btoa(`operator:${adminKey}`)}`, ...headers },
+        })
+      await expectError(await run(from()), 403, 'not_permitted')
+      expect((await run({ origin: stack.url })).status).not.toBe(403)
+      // A program, such as curl, says nothing of where it is from.
+      expect((await run({})).status).not.toBe(403)
+    },
+  )
 
-  test('is led to the page to sign in at, while programs hear 401', async () => {
+  test('a browser without an operator session is redirected to the sign-in, and a program gets 401', async () => {
     const page = await consoleClient(stack.url).ask(QUEUES, {
       headers: { accept: 'text/html,*/*', 'sec-fetch-mode': 'navigate' },
     })

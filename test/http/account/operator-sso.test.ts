@@ -73,7 +73,7 @@ describe('single sign-on of operators', () => {
     await expectError(await client.ask(SESSION), 401, 'not_signed_in')
   }
 
-  test('signs in whoever was added, with their role, for twelve hours', async () => {
+  test('single sign-on signs in added operators with their role for twelve hours', async () => {
     const user = someone()
     const id = await add(stack, { ...user, email: user.email.toUpperCase() })
     expect(await consoleClient(stack.url).json('/admin/api/visitor')).toEqual({
@@ -103,7 +103,7 @@ describe('single sign-on of operators', () => {
     await expectNobody(await signIn(someone({ email: user.email })), 'unknown_operator')
   })
 
-  test('keeps out whoever was not added, is disabled, or has an address that is not verified', async () => {
+  test('single sign-on rejects people who were not added, are disabled or have an unverified address', async () => {
     await expectNobody(await signIn(someone()), 'unknown_operator')
     const unverified = someone({ email_verified: false })
     await add(stack, unverified)
@@ -221,7 +221,7 @@ describe('ID tokens', () => {
     expect(await comeBack(client, CALLBACK + query)).toBe('/admin/sign-in?problem=email_not_verified')
   })
 
-  test('with single sign-on alone, admin keys serve programs and sign nobody in', async () => {
+  test('admin keys are bearer tokens only where single sign-on alone signs in', async () => {
     const key = await stack.adminKey()
     const client = consoleClient(stack.url)
     expect(await client.json('/admin/api/visitor')).toMatchObject({ admin_keys: false })

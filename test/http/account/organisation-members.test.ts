@@ -71,7 +71,7 @@ describe('an invitation', () => {
     expect((await send()).status).toBe(201)
   })
 
-  test('arrives by mail and makes whoever has its address a member, once', async () => {
+  test('an invitation arrives by mail and makes the holder of its address a member, once', async () => {
     const { owner, accountId } = await organisation()
     const invited = await member(stack.url)
     const sent = (await (await invite(owner, ` ${invited.email.toUpperCase()}`)).json()) as SentInvitationView
@@ -187,7 +187,7 @@ describe('an invitation', () => {
     expect(await invitations()).toEqual([])
   })
 
-  test('of a person whom the operator suspended makes nobody a member', async () => {
+  test('an invitation by a suspended person cannot be accepted', async () => {
     const { members } = await organisation('admin')
     await verify(members.admin.email)
     const invited = await member(stack.url)
@@ -305,7 +305,7 @@ describe('a membership', () => {
     expect(actions.map(({ target }) => target)).toEqual([key.id, own.key.id])
   })
 
-  test('keeps nobody calling whom the operator suspended, and nobody who is no member', async () => {
+  test('keys of suspended persons and former members of an organisation cannot call', async () => {
     const { members, accountId } = await organisation('developer')
     const { developer } = members
     const { key, secret } = await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'theirs' } })

@@ -68,7 +68,7 @@ describe('the pages', () => {
     '/calls/chatcmpl_1',
     '/admin',
     '/admin/calls',
-  ])('are one document at %s, asked for anew each time, under the strict policy', async (path) => {
+  ])('the pages are one document at %s, revalidated each time, under the strict policy', async (path) => {
     const { statusCode, headers, body } = await get(path)
     expect([statusCode, body]).toEqual([200, SERVED])
     expect(headers['content-type']).toMatch(/^text\/html/)
@@ -78,7 +78,7 @@ describe('the pages', () => {
     expect(headers['strict-transport-security']).toBe('max-age=31536000')
   })
 
-  test('are asked for anew at the price of a 304', async () => {
+  test('revalidating a page costs a 304', async () => {
     const { headers } = await get('/')
     expect((await get('/', { 'if-none-match': String(headers.etag) })).statusCode).toBe(304)
   })
@@ -97,7 +97,7 @@ describe('the pages', () => {
   test.each([
     ['accept', 'text/html,*/*;q=0.8'],
     ['sec-fetch-mode', 'navigate'],
-  ])('tell a browser in words that there is nothing at an address, as a 404', async (name, value) => {
+  ])('an unknown page is a 404 with a readable text', async (name, value) => {
     const headers = { [name]: value }
     const answer = await get('/nowhere', headers)
     expect([answer.statusCode, answer.body]).toEqual([404, SERVED])

@@ -224,7 +224,7 @@ describe('the playground', () => {
 })
 
 describe('live figures', () => {
-  test('tell the balance at once, then each change and each settled call within about a second', async () => {
+  test('live figures send the balance at once, then each change and each settled call within about a second', async () => {
     const { client, keyId, accountId } = await withKey()
     const live = await listen(client)
     await eventually(() => expect(live.balances).toHaveLength(1))
@@ -259,7 +259,7 @@ describe('live figures', () => {
     live.close()
   })
 
-  test('tell nothing of another account', async () => {
+  test('live figures contain nothing of another account', async () => {
     const [mine, other] = [await withKey(), await withKey()]
     const live = await listen(other.client)
     await eventually(() => expect(live.balances).toHaveLength(1))

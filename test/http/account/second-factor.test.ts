@@ -118,7 +118,7 @@ describe('an authenticator app', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401])
   })
 
-  test('guesses are limited by account, whoever makes them', async () => {
+  test('guesses of authenticator codes are limited by account, over all addresses', async () => {
     const { email, secret } = await withApp()
     const first = await givePassword(email)
     for (let guess = 0; guess < 10; guess++)
@@ -128,7 +128,7 @@ describe('an authenticator app', () => {
     await expectError(await second.give({ code: codeOf(secret, 1) }, elsewhere), 429, 'rate_limit_exceeded')
   })
 
-  test('whoever guesses its codes and recovery codes locks out no recovery code given elsewhere', async () => {
+  test('guesses at codes of an app and recovery codes block no recovery code from elsewhere', async () => {
     const { email, codes } = await withApp()
     const guessing = await givePassword(email)
     for (const wrong of [{ code: '000000' }, { recovery_code: 'aaaa-aaaa-aaaa-aaaa' }]) {

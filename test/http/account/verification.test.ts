@@ -179,7 +179,7 @@ describe('messages', () => {
     expect(catcher.received.filter(({ to }) => to.some((one) => one.startsWith('flooded')))).toHaveLength(5)
   })
 
-  test('are sent for who is signed in and waits for one, and for nobody else', async () => {
+  test('verification messages are sent only to signed-in accounts that wait for one', async () => {
     await expectError(
       await consoleClient(stack.url).ask('/console/api/verification-mails', { body: {} }),
       401,
@@ -191,7 +191,7 @@ describe('messages', () => {
     await expectError(await client.ask('/console/api/verification-mails', { body: {} }), 409, 'conflict')
   })
 
-  test('are tried again while the mail server is busy, and an operator hears of it', async () => {
+  test('verification messages are retried while the mail server is busy, with an alarm', async () => {
     let refusals = 0
     catcher.answer = (recipient) => (recipient.startsWith('busy') && refusals++ < 1 ? 451 : null)
     const client = consoleClient(stack.url)

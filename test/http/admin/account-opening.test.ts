@@ -121,7 +121,7 @@ describe('an account that an operator opens', () => {
     await expectError(await admin.send('POST', '/accounts/nobody/invite'), 404, 'not_found')
   })
 
-  test('gets the link by mail where messages are sent, and then nobody else sees it', async () => {
+  test('the password link of an opened account goes by mail where mail is set up, and is not shown', async () => {
     const catcher: MailCatcher = await startMailCatcher()
     const other = await startStack({
       models: MODELS,

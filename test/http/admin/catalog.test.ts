@@ -80,7 +80,7 @@ test('an edit is checked, applied to calls, kept as a version of a price, and ta
   ])
 })
 
-test('what an edit does to calls is told before it does: a model offline, a loss, a price of nothing', async () => {
+test('the check of an edit lists its effects on calls: a model offline, a loss, a price of zero', async () => {
   const { edits } = await admin.get<CatalogView>('/catalog')
   const effectsOf = async (content: object) => {
     const { effects } = await admin.post<CatalogCheckView>('/catalog/check', { content })

@@ -62,7 +62,7 @@ describe('who may look', () => {
     await expectError(await fetch(url, { method, headers }), 403, 'not_permitted')
   })
 
-  test('a parameter nobody reads is refused', async () => {
+  test('an unknown or invalid query parameter of the operator API is refused', async () => {
     await expectError(await admin.send('GET', '/calls?acount=x'), 400, 'invalid_request')
     await expectError(await admin.send('GET', '/margin?group_by=weather'), 400, 'invalid_request')
     await expectError(await admin.send('GET', '/traffic?minutes=61'), 400, 'invalid_request')
@@ -285,7 +285,7 @@ describe('calls', () => {
   })
 })
 
-test('the live board sends a message a second to all who listen, and reads nothing when nobody does', async () => {
+test('the live board sends one message a second to all viewers and reads nothing without viewers', async () => {
   const key = await stack.adminKey()
   const controller = new AbortController()
   const listen = async (messages: number): Promise<LiveView[]> => {

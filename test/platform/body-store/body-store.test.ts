@@ -237,7 +237,7 @@ test('a bucket that fails is a 503, with its reason for the log', async () => {
   await expect(failure).rejects.toMatchObject({ code: 'overloaded', cause: { name: 'SlowDown' } })
 })
 
-test("room that is taken is no one else's, is used up by what is stored in it, and is given back", async () => {
+test('reserved room of the body store is exclusive, used up by writes, and released', async () => {
   const { store } = openStore('folder', { bytesInAll: 100 * MEGABYTE })
   const full = { code: 'concurrency_limit_exceeded' }
   const room = await store.reserve(OWNER.accountId, 12 * MEGABYTE)

@@ -57,7 +57,7 @@ describe('a PostgreSQL that is gone without a word', () => {
   })
 })
 
-test('what the database refuses of a plain statement is told as that of any other', async () => {
+test('a database error of a plain statement is reported like that of any other', async () => {
   await postgres.plain.query('CREATE TABLE refusing (id int PRIMARY KEY)', [])
   const insert = 'INSERT INTO refusing VALUES (1)'
   await postgres.plain.query(insert, [])

@@ -61,7 +61,7 @@ test('statements, model queries and transactions read from the replica', async (
   expect(inTransaction).toEqual([{ is: true }])
 })
 
-test('a lag within the bound is told, one beyond it makes the primary read, until it is caught up', async () => {
+test('the replica lag is measured, and above the bound the primary is read until it is caught up', async () => {
   await pair.pauseReplay()
   await write()
   nowMs += LAG_MAX_MS / 2

@@ -55,7 +55,7 @@ test('ticks and polls that began at any time wake the process together', async (
   )
 })
 
-test('a tick is told how late it is, and reads its time anew', async () => {
+test('a timer receives its delay and reads the time again at each tick', async () => {
   const late: number[] = []
   let ms = 100
   const stop = tickEvery(

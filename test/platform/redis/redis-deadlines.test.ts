@@ -84,7 +84,7 @@ describe('a client that waits', () => {
     expect(await answer).toBe('kept')
   })
 
-  test('notices that a subscription hears nothing any more, and renews it', async () => {
+  test('a waiting client notices a dead subscription and renews it', async () => {
     const subscriber = patient()
     await subscriber.subscribe('news')
     proxy.swallow()

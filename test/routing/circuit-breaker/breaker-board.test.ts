@@ -223,7 +223,7 @@ describe('a breaker', () => {
     await reachesState(board, 'down')
   })
 
-  test('closes while a probe’s answer still goes on, once that has lasted', async () => {
+  test('a breaker closes while the answer of its probe still streams, once that has lasted', async () => {
     const [one, other] = [await startBoard(), await startBoard()]
     await open(one)
     await reachesState(other, 'down')
@@ -278,7 +278,7 @@ describe('failures of one account', () => {
   const isDownForOdd = (board: TestBoard) =>
     eventually(() => expect(board.health(OFFER, ODD).kind).toBe('down'))
 
-  test('open the breaker before its own calls, and for nobody else, however many they are', async () => {
+  test('failures of one account open the breaker for its own calls alone, however many they are', async () => {
     const [one, other] = [await startBoard(), await startBoard()]
     for (let round = 0; round < 4; round++) {
       many(one, SETTINGS.breakerFailures)
@@ -377,7 +377,7 @@ describe('an offer that refuses us', () => {
     expect(await clients[0]!.hexists(HEALTH_BREAKERS, 'acme')).toBe(0)
   })
 
-  test('raises one alarm for each offer and one for the provider, whoever and however many hear it', async () => {
+  test('a refusing offer raises one alarm for itself and one for its provider over all processes', async () => {
     const alarms = vi.spyOn(logger, 'error')
     const boards = [await startBoard(), await startBoard()] as const
     for (let call = 0; call < 5; call++) await refuseKey(...boards)
@@ -470,7 +470,7 @@ describe('what an offer adds to prompts', () => {
       logger,
     })
 
-  test('is known to all at once, is the most that was seen, and is told when it is new', async () => {
+  test('learned tokens reach all processes, are the highest seen, and are announced when new', async () => {
     const errors = vi.spyOn(logger, 'error')
     const [board, other, health] = [await startBoard(), await startBoard(), await follow()]
     const learned = () => health.learnedTokens(OFFER, 'text')
@@ -527,7 +527,7 @@ describe('the board', () => {
     expect((await startBoard()).health(OFFER).kind).toBe('down')
   })
 
-  test('finds out by its poll what no message told it', async () => {
+  test('the breaker board finds out by polling what no message announced', async () => {
     const board = await startBoard()
     await client().hset(HEALTH_BREAKERS, OFFER, `failing:${nowMs + 5_000}:5000`)
     await reachesState(board, 'down')

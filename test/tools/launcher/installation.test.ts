@@ -33,7 +33,7 @@ describe('commands that need no running services', () => {
       )
     })
 
-  test('tell that nothing runs over the data folder', async () => {
+  test('stop and status report that nothing runs over the data folder', async () => {
     const status = await run('status')
     expect(JSON.parse(status.output)).toMatchObject({ state: 'stopped', url: null, data: dataDir })
     expect(status.code).toBe(1)
@@ -44,7 +44,7 @@ describe('commands that need no running services', () => {
     expect((await run('admin', '--help')).output).toContain('Usage: npm run admin -- COMMAND')
   })
 
-  test('tell whether the gateway that runs takes calls', async () => {
+  test('status reports whether the running gateway takes calls', async () => {
     let isReady = false
     const server = createServer((_, response) => response.writeHead(isReady ? 200 : 503).end())
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))

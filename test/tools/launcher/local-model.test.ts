@@ -20,7 +20,7 @@ test.each([
   expect(wantsLocalModel({ LOCAL_MODEL: value })).toBe(wanted)
 })
 
-test('a machine without Python is told what to install', async () => {
+test('the start without Python prints what to install', async () => {
   const message = 'Python 3 with its module venv is needed (Debian: apt-get install python3-venv)'
   await expect(prepareLocalModel(folder, { PATH: folder })).rejects.toThrow(message)
 })

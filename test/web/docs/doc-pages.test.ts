@@ -33,7 +33,7 @@ describe('the docs of the console', () => {
     expect(markdown).not.toMatch(/sk-sy-\w/)
   })
 
-  test('tell a page from another site, and know which pages are for operators', () => {
+  test('links of the docs are classified as pages, other sites or pages for operators', () => {
     expect(docLink('errors.md#codes')).toEqual({ kind: 'page', slug: 'errors', hash: 'codes' })
     expect(docLink('#codes')).toEqual({ kind: 'heading', hash: 'codes' })
     expect(docLink('https://example.com/a')).toEqual({ kind: 'web', href: 'https://example.com/a' })

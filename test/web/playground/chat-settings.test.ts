@@ -65,7 +65,7 @@ describe('a link to the playground', () => {
     expect(readLinkFragment(linkFragment(ALL, false))).toEqual({ ...ALL, system: '' })
   })
 
-  test('consists of characters that nothing on its way escapes', () => {
+  test('the link to a playground has only characters that need no escaping', () => {
     expect(linkFragment(ALL, true)).toMatch(/^#playground=[\w-]+$/)
   })
 

@@ -57,7 +57,7 @@ describe('the playground as code', () => {
     expect(requestCode('python', SPEECH)).toContain('open("speech.mp3", "wb").write(response.content)')
   })
 
-  test('stands in for files, which are too long to read', () => {
+  test('files are replaced by placeholders in the code of a request', () => {
     const url = `data:image/png;base64,${'A'.repeat(1_000)}`
     expect(withoutFiles({ image: { url } })).toEqual({
       image: { url: 'data:image/png;base64,<base64 of the file>' },

@@ -59,7 +59,7 @@ describe('posting a webhook', () => {
   })
 
   test.each(['ENOTFOUND', 'ENODATA', 'ESERVFAIL', 'ETIMEOUT'])(
-    'a name that resolves to nothing (%s) is told like one that is not public',
+    'an unresolvable name (%s) fails like one that is not public',
     async (code) => {
       const resolve: ResolveName = (_name, _options, callback) =>
         callback(Object.assign(new Error(code), { code }), [])

@@ -3,7 +3,7 @@ import { type ComponentProps, lazy, type ReactNode, Suspense } from 'react'
 // The drawing needs more code than the rest of the page, which does not wait for it.
 const ColumnChart = lazy(async () => ({ default: (await import('./column-chart.tsx')).ColumnChart }))
 
-/** What a colour of a chart stands for. */
+/** What a colour of a chart means. */
 export const ChartKey = ({ colour, children }: { colour: string; children: string }) => (
   <span className="line">
     <span className={`size-3 rounded-sm ${colour}`} />

@@ -34,7 +34,7 @@ interface AskingProps<Result> {
   then?: (result: Result, close: () => void) => ReactNode
 }
 
-/** What a dialog shows after its change, and how it goes on from it. */
+/** What a dialog shows after its change, and how it continues. */
 function useNext<Result>({
   onClose,
   then,

@@ -149,7 +149,7 @@ function SelectAll<T>({ selection, rows }: { selection: RowSelection<T>; rows: r
   )
 }
 
-/** Words that stand in for the header on a phone. */
+/** Words in place of the header on a phone. */
 export const InCard = ({ children }: { children: string }) => <span className="in-card">{children}</span>
 
 /** A count, with what is counted in place of the header on a phone. */

@@ -80,7 +80,7 @@ export const CodeBlock = ({ code, of }: { code: string; of: string }) => (
 /** What follows the end of a line is set further in than its beginning, but never out of a phone's screen. */
 const INDENT_MAX = 12
 
-/** The lines of code; what has no room in its line goes on below it, set in. */
+/** The lines of code; what has no room in its line continues below it, indented. */
 export const CodeLines = ({ code }: { code: string }) => (
   <pre>
     <code>

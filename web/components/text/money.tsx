@@ -10,7 +10,7 @@ export const MoneyPlace = Place.Provider
 
 /**
  * An amount. Where it is rounded, the pointer shows the exact amount, a copy has it, and screen readers read it.
- * `signed` shows a change of a balance, with its plus. A dash stands for an amount that is not known.
+ * `signed` shows a change of a balance, with its plus. A dash means an unknown amount.
  */
 export function Money({ usd, signed = false }: { usd: string | null | undefined; signed?: boolean }) {
   const place = useContext(Place)

@@ -44,11 +44,11 @@ export function timelineOf(call: SettledTimeline): DrawnTimeline {
     ...call.attempts.map((attempt, index): TimelineSpan => {
       const startMs = after(attempt.started_at)
       const status = attempt.http_status === null ? '' : `, HTTP ${attempt.http_status}`
-      const told = attempt.provider_message === null ? '' : `: “${attempt.provider_message}”`
+      const message = attempt.provider_message === null ? '' : `: “${attempt.provider_message}”`
       return {
         kind: 'attempt',
         name: `Attempt ${index + 1}: ${attempt.offer}`,
-        outcome: `${attempt.outcome}${status}${told}${attempt.rescued ? ', rescued the completion' : ''}`,
+        outcome: `${attempt.outcome}${status}${message}${attempt.rescued ? ', rescued the completion' : ''}`,
         isFailed: attempt.outcome !== 'ok',
         startMs,
         endMs: startMs + attempt.duration_ms,

@@ -34,7 +34,7 @@ const unknownFacts = ({ id, vendor }: PricingFeedEntry): ModelFacts => ({
 const SUFFIX = /:(?:nitro|floor|exacto)$/
 const BARE_ALIAS = /^openai\/(?=[^/]+$)/
 
-/** The id that a name of a call stands for: without a routing suffix, and bare for `openai/<id>`. */
+/** The id behind a name of a call: without a routing suffix, and bare for `openai/<id>`. */
 export const canonicalId = (name: string): string => name.replace(SUFFIX, '').replace(BARE_ALIAS, '')
 
 /** The model of an id as calls may spell it; undefined if there is none. */

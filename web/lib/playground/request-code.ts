@@ -33,7 +33,7 @@ export function requestCode(language: SnippetLanguage, request: ShownRequest): s
 
 const IMAGE_CHARACTERS_MAX = 200
 
-/** A body with long data: addresses cut down to what they stand for. */
+/** A body with long data: addresses cut down to placeholders. */
 export const withoutFiles = (body: Record<string, unknown>): Record<string, unknown> =>
   JSON.parse(JSON.stringify(body), (_, value) =>
     typeof value === 'string' && value.startsWith('data:') && value.length > IMAGE_CHARACTERS_MAX

@@ -176,7 +176,7 @@ export const KeyInputs = ({
 const SCOPES: Record<KeyScope, { label: string; hint: string; permission: Permission }> = {
   provider_keys: {
     label: 'Manage provider keys',
-    hint: 'Whoever has the API key can replace provider keys, and so choose whose account at a provider sees your prompts.',
+    hint: 'The holder of the API key can replace provider keys, and so choose whose account at a provider sees your prompts.',
     permission: 'integrations',
   },
   top_ups: {

@@ -52,7 +52,7 @@ export function SurfaceTabs(props: {
           </Tab>
         ))}
       </TabList>
-      {/* A conversation goes on behind the other tabs. */}
+      {/* A conversation continues behind the other tabs. */}
       <TabPanel id={CHAT} shouldForceMount className="outline-none data-inert:hidden">
         {children}
       </TabPanel>

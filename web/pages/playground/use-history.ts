@@ -16,7 +16,7 @@ export interface History {
   remove: (ids: readonly string[]) => Promise<void>
 }
 
-/** Keeps a conversation in this browser as it goes on, and lists those that are kept. */
+/** Keeps a conversation in this browser as it continues, and lists those that are kept. */
 export function useHistory(accountId: string, conversation: Conversation): History {
   const store = useMemo(() => openConversations(accountId), [accountId])
   const [kept, setKept] = useState<Conversation[] | null>(null)

@@ -9,7 +9,7 @@ interface Words {
   tone?: 'good' | 'accent'
 }
 
-/** What readers are told of a status, in the order of the API's promises. */
+/** The text about a status, in the order of the API's promises. */
 export const STATUS_WORDS: Record<Status, Words> = {
   Stable: { name: 'Stable', meaning: 'A contract: it passed the release gate as it is.', tone: 'good' },
   Limited: { name: 'Beta', meaning: 'Works, and may change.', tone: 'accent' },

@@ -13,7 +13,7 @@ export function EmailAddress({ person }: { person: PersonView }) {
   const sent =
     mail === 'folder'
       ? 'The message with a link is in the mail folder of this gateway.'
-      : 'A message with a link is on its way.'
+      : 'A message with a link has been queued.'
   const hasMail = mail === 'smtp' || mail === 'folder'
   return (
     <span className="row gap-x-3 gap-y-1">

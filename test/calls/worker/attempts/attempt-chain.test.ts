@@ -284,7 +284,7 @@ describe('an answer', () => {
     expect(board.state()).toEqual([])
   })
 
-  test('of long runs of a character is cut by its bytes, charged by its tokens, and nobody is accused', async () => {
+  test('an answer of long runs of a character is cut by bytes and charged by tokens, without an alarm', async () => {
     alpha.play(streams(wholeStream('-'.repeat(100_000))))
     const logged: string[] = []
     const logger = pino({}, { write: (line: string) => void logged.push(line) })
@@ -388,7 +388,7 @@ describe('an answer', () => {
     expect((await call()).outcome).toMatchObject({ usage: { promptTokens: 7, completionTokens: 40 } })
   })
 
-  test('whose prompt took more than its bound costs what was counted, and teaches what to hold, told once', async () => {
+  test('a prompt above its bound is charged as counted, teaches the offer once and raises one alarm', async () => {
     const told: object[] = []
     const logger = createLogger('silent', 'test')
     logger.error = ((fields: object) => told.push(fields)) as never
@@ -448,7 +448,7 @@ describe('before the first token', () => {
   }
 
   test.each(Object.entries(FAULTS))(
-    '%s: the next provider answers, and nobody notices',
+    '%s: the next provider answers before the first token, invisibly for the client',
     async (kind, script) => {
       alpha.play(script)
       beta.play(streams(wholeStream('from beta')))
@@ -514,7 +514,7 @@ describe('before the first token', () => {
     expect(beta.requests).toHaveLength(0)
   })
 
-  test('a context that is too long goes on to a larger window only', async () => {
+  test('a context that is too long fails over to a larger window only', async () => {
     alpha.play(refuses(400, { code: 'context_length_exceeded' }))
     beta.play(streams(wholeStream('fits')))
     const larger = [{ modelId: 'small' }, { modelId: 'large', contextLength: 128_000 }]

@@ -45,7 +45,7 @@ beforeEach(() => {
 })
 
 describe('the meter of attempts', () => {
-  test('tells the fleet and Prometheus of an answer: its end, its first token, its speed', async () => {
+  test('the attempt meter reports end, first token and speed to the fleet and to Prometheus', async () => {
     meter.attempt(PLAN, record('ok'), { kind: 'success' })
     meter.answer(CANDIDATE, record('ok'), 101)
     expect(logged).toEqual([

@@ -137,7 +137,7 @@ const opened: VaultResult = { kind: 'opened', secret: SECRET }
 const toldCode = (outcome: CallOutcome) => (outcome.status === 'failed' ? outcome.error.code : outcome.status)
 
 describe('an attempt on a BYOK key', () => {
-  test('goes out although the offer is down for us, and shared health and measures never hear of it', async () => {
+  test('a BYOK attempt ignores our breaker and changes no shared health or measures', async () => {
     alpha.play(streams(wholeStream('Hello')))
     const { outcome, reported, metered, noted } = await run(opened)
     expect(outcome).toMatchObject({ status: 'completed', served: { providerKeyId: 'pkey_1' } })
@@ -160,7 +160,7 @@ describe('an attempt on a BYOK key', () => {
     expect(JSON.stringify(outcome)).not.toContain(SECRET)
   })
 
-  test('tells its owner, the log and the record what the provider said, without the key', async () => {
+  test('the owner, the log and the record of a BYOK attempt have the message of the provider without the key', async () => {
     alpha.play(refuses(400, { message: `Unsupported value: 'temperature' for ${SECRET}` }))
     const { outcome, log } = await run(opened)
     const said = "Unsupported value: 'temperature' for [key]"
@@ -203,7 +203,7 @@ describe('an attempt on a BYOK key', () => {
     expect(outcome).toMatchObject({ status: 'completed', served: { offerId: 'beta/up' } })
   })
 
-  test('is not made with a key that is gone or cannot be looked up, and goes on where it may', async () => {
+  test('a BYOK key that is deleted or cannot be read is skipped, and the call falls back where allowed', async () => {
     const before = alpha.requests.length
     expect(toldCode((await run({ kind: 'gone' })).outcome)).toBe('all_providers_failed')
     expect(toldCode((await run({ kind: 'unavailable' })).outcome)).toBe('overloaded')

@@ -36,7 +36,7 @@ const every = (waitMs: number, times: number, said: Said): Said[] =>
 
 const healthy: Play = { says: ['all of it'], usage: { promptTokens: 9, completionTokens: 3 } }
 
-describe('an answer that nobody has seen yet', () => {
+describe('an answer of which the client received nothing yet', () => {
   test('is left for a healthy candidate when it only drips', async () => {
     const drip: Play = { says: every(5_000, 40, 'x ') }
     const played = await soon({ stream: false, routes: [{ plays: [drip] }, { plays: [healthy] }] })
@@ -105,7 +105,7 @@ test('a stream that has shown text is not left for its slowness', async () => {
   expect(played.attempts).toEqual(['m ok'])
 })
 
-test('waits for rate limits come to ten seconds in all, then the call is told when to come back', async () => {
+test('waits for rate limits total at most ten seconds, then the response has Retry-After', async () => {
   const limited = attemptFailure('rate-limited', '', { httpStatus: 429, retryAfterMs: 6_000 })
   const { outcome, attempts } = await soon({ routes: [{ plays: [{ end: limited }] }] })
   expect(attempts).toEqual(['m rate-limited', 'm rate-limited'])

@@ -100,7 +100,7 @@ describe('an answer past its limit', () => {
       ],
       REASONING_BYTES / 1_000,
     ],
-  ])('is stopped where it goes on with %s', (_, next, pieces) => {
+  ])('an answer past its limit is stopped where it continues with %s', (_, next, pieces) => {
     const { guard, passed, stop } = guarded()
     for (let piece = 0; piece < pieces + 2; piece++) guard.push(next())
     expect(stop).toHaveBeenCalledOnce()

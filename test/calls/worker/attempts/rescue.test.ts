@@ -27,7 +27,7 @@ describe('a stream that broke after text', () => {
   const dear = { rate: { prompt: '9000000', completion: '9000000' }, rateVersion: 'v9' }
   const usage = { promptTokens: 7, completionTokens: 11 }
 
-  test('goes on seamlessly from another model that says the same, by the name and at the price it began with', async () => {
+  test('a broken stream is continued by another model with the same text, under the first name and rate', async () => {
     const played = await playCall({
       routes: [
         model('a', [BREAKS]),

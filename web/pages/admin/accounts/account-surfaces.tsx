@@ -46,7 +46,7 @@ export const AccountSurfaces = ({ account }: { account: Account }) => (
 )
 
 function Grants({ account, grants }: { account: Account; grants: readonly Grant[] }) {
-  if (grants.length === 0) return <span className="text-muted">nobody</span>
+  if (grants.length === 0) return <span className="text-muted">not opened</span>
   return (
     <ul className="stack gap-2">
       {grants.map((grant) => {
@@ -82,7 +82,7 @@ function Grants({ account, grants }: { account: Account; grants: readonly Grant[
   )
 }
 
-/** Stand for the account, and for all accounts, in the choice of a holder; no key has these ids. */
+/** Mean the account, and all accounts, in the choice of a holder; no key has these ids. */
 const WHOLE_ACCOUNT = 'account'
 const EVERY_ACCOUNT = 'every_account'
 

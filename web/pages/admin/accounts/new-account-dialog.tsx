@@ -53,7 +53,7 @@ export function InviteDialog(props: { account: { id: string; name: string }; onC
       confirm="Send link"
       send={() => requestJson<AccountInvited>('POST', path`/admin/api/accounts/${account.id}/invite`)}
       stale={['/admin/api']}
-      done={({ mailed }) => (mailed ? `A message to ${account.name} is on its way.` : 'Link created.')}
+      done={({ mailed }) => (mailed ? `A message to ${account.name} has been queued.` : 'Link created.')}
       then={passOn}
       onClose={onClose}
     >
