@@ -21,6 +21,7 @@ import type { ToolCall } from './completion.ts'
 import { effortAsked, withStandardParts, withToolsOfFunctions } from './field-spellings.ts'
 import { fieldsWithoutEffect, isGiven, passedFields } from './passed-fields.ts'
 import { EXTENDED_PARAMETERS } from './request-parameters.ts'
+import { checkPairs, joinTurns } from './tool-turns.ts'
 
 /**
  * The extended dialect of a chat request (POST /v2/chat/completions): tool loops, and fields that the stable contract
@@ -39,8 +40,13 @@ const Definition = Type.Object({
   strict: Type.Optional(nullable(Type.Boolean())),
 })
 
+const ToolType = Type.Enum(['function'], {
+  errorMessage:
+    '`{param}` must be function. A tool that a provider runs has no price here; custom tools: POST /v2/responses.',
+})
+
 const Tool = Type.Object(
-  { type: Type.Optional(nullable(Type.Enum(['function']))), function: Definition },
+  { type: Type.Optional(nullable(ToolType)), function: Definition },
   { errorMessage: { type: 'Each tool must be an object with `type` and `function`.' } },
 )
 
@@ -134,7 +140,7 @@ export function normalizeExtendedRequest(body: ExtendedBody, exactJson?: ExactJs
   checkPairs(messages)
   checkBreakpoints(messages)
   Object.assign(parameters, extendedParameters(standard))
-  return { ...request, content: { ...request.content, extended: true } }
+  return { ...request, content: { ...request.content, messages: joinTurns(messages), extended: true } }
 }
 
 /** Fields of the official client library that change what an answer is and that no model is sent, with what to use. */
@@ -233,36 +239,6 @@ function readToolCall(value: unknown, path: string): ToolCall {
     )
   const text = optionalString(value.function.arguments, `${path}.function.arguments`) ?? ''
   return { id, type: 'function', function: { name: name!, arguments: text } }
-}
-
-/**
- * Checks that the tool messages right after an assistant's turn have exactly one result for each of its calls.
- * @param param the field that errors name; absent: the path of the message
- */
-export function checkPairs(messages: readonly ChatMessage[], param?: string): void {
-  /** The paths of the calls without a result yet, by id. */
-  const open = new Map<string, string>()
-  const refuseOpen = () => {
-    for (const [id, path] of open)
-      throw invalid(param ?? path, `The tool call ${id} has no result in the turn after it.`)
-  }
-  for (const [index, { role, tool_calls: calls, tool_call_id: id }] of messages.entries()) {
-    if (role === 'tool') {
-      if (open.delete(id!)) continue
-      throw invalid(
-        param ?? `messages[${index}].tool_call_id`,
-        `The assistant's turn before this message has no tool call ${id} without a result.`,
-      )
-    }
-    refuseOpen()
-    for (const [position, call] of (calls ?? []).entries()) {
-      const path = `messages[${index}].tool_calls[${position}].id`
-      if (open.has(call.id))
-        throw invalid(param ?? path, `Two tool calls of one turn have the id ${call.id}.`)
-      open.set(call.id, path)
-    }
-  }
-  refuseOpen()
 }
 
 function extendedParameters(body: ExtendedBody): SamplingParameters {

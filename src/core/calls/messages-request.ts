@@ -14,12 +14,12 @@ import {
   type SamplingParameters,
   toolDefinitions,
 } from './chat-request.ts'
-import { checkPairs } from './extended-request.ts'
 import { isOwnTool, makersTool, toolsOf } from './makers-tools.ts'
 import { hasLongCaching, TYPE_CHARS_MAX, toChatMessages, withShortCaching } from './native-content.ts'
 import type { NativeRequest } from './native-message.ts'
 import { chatParameters } from './native-parameters.ts'
 import { fieldsWithoutEffect } from './passed-fields.ts'
+import { checkPairs } from './tool-turns.ts'
 
 /** What a call asks whose client speaks the messages wire. */
 export interface NativeContent {

@@ -72,6 +72,45 @@ describe('an extended request', () => {
     })
   })
 
+  test('joins messages of one turn that call tools, whose results follow together', () => {
+    const messages = [
+      hello,
+      { ...calls('a'), content: 'First.', reasoning: 'Two sums.' },
+      { ...calls('b'), content: [{ type: 'text', text: 'Then.' }] },
+      result('b'),
+      result('a'),
+      { role: 'assistant', content: 'Eight.' },
+      { role: 'assistant', content: 'Is that all?' },
+      { ...calls('c'), content: 'No.' },
+      { role: 'assistant', content: 'One more.' },
+      result('c'),
+    ]
+    expect(parse({ messages }).content.messages).toEqual([
+      hello,
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'First.' },
+          { type: 'text', text: 'Then.' },
+        ],
+        tool_calls: [call('a'), call('b')],
+        reasoning: 'Two sums.',
+      },
+      result('b'),
+      result('a'),
+      { role: 'assistant', content: 'Eight.' },
+      { role: 'assistant', content: 'Is that all?' },
+      { role: 'assistant', content: 'No.\n\nOne more.', tool_calls: [call('c')] },
+      result('c'),
+    ])
+    expect(refusal({ messages: [hello, calls('a'), calls('b'), result('a')] })).toBe(
+      'messages[2].tool_calls[0].id',
+    )
+    expect(refusal({ messages: [hello, calls('a'), calls('a'), result('a')] })).toBe(
+      'messages[2].tool_calls[0].id',
+    )
+  })
+
   test('keeps every parameter that is not the default', () => {
     const asked = {
       tools: TOOLS,
