@@ -5,7 +5,7 @@ import type { PassedField, PassedFields } from '../core/calls/passed-fields.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import type { ProviderQuirks } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
-import { stringifyExactly } from '../core/json/json-text.ts'
+import { isNestedDeeperThan, MAX_NESTING, stringifyExactly } from '../core/json/json-text.ts'
 import { takesField } from '../core/routing/supported-parameters.ts'
 import { messagesFor } from './chat-messages.ts'
 import {
@@ -222,8 +222,9 @@ export class ChatReader implements CompletionReader {
       emit(['refusal', message.refusal])
       signal = 'content'
     }
-    if (message.tool_calls != null) {
-      const deltas = this.#calls.read(message.tool_calls, isWhole)
+    const calls = message.tool_calls ?? functionCallIn(message)
+    if (calls != null) {
+      const deltas = this.#calls.read(calls, isWhole)
       if (deltas === null) return 'malformed'
       if (deltas.length > 0) {
         emit(['tool-calls', deltas])
@@ -231,8 +232,14 @@ export class ChatReader implements CompletionReader {
       }
     }
     if (thought !== null && !this.#isExtended) emit(['thinking', Buffer.byteLength(thought)])
+    if (this.#isExtended) emitAnnotations(message.annotations, emit)
     return signal
   }
+}
+
+/** A call as servers of the time before `tool_calls` write it. Some write an empty one where there is none. */
+function functionCallIn({ function_call: call }: Fields): Fields | null {
+  return isObject(call) && (call.name || call.arguments) ? { function: call } : null
 }
 
 function firstChoice(choices: unknown): Fields | null {
@@ -281,6 +288,15 @@ function tokenLogprob(value: unknown): Omit<TokenLogprob, 'top_logprobs'>[] {
   const { token, logprob, bytes } = value
   const isBytes = Array.isArray(bytes) && bytes.every((byte) => Number.isInteger(byte))
   return [{ token, logprob, bytes: isBytes ? bytes : null }]
+}
+
+function emitAnnotations(given: unknown, emit: Emit): void {
+  if (!Array.isArray(given)) return
+  const annotations = given.filter(
+    (one): one is Fields =>
+      isObject(one) && typeof one.type === 'string' && !isNestedDeeperThan(one, MAX_NESTING),
+  )
+  if (annotations.length > 0) emit(['annotations', annotations])
 }
 
 const textIn = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -4,7 +4,7 @@ import type { CompletionReader, Emit } from './wire.ts'
 
 /** The number of attempts to find the pattern of a provider's events. */
 const PATTERNS_MAX = 3
-const TOOL_CALLS = /"tool_calls"\s*:\s*[[{]/
+const TOOL_CALLS = /"(?:tool_calls|function_call)"\s*:\s*[[{]/
 
 /**
  * Reads one completion of a wire each of whose events with text alone can be read without the others. Most events differ

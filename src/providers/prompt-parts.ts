@@ -9,16 +9,12 @@ export const promptParts = (said: { [Part in keyof PromptParts]: unknown }): Pro
 
 /**
  * The parts of a prompt in a usage of the chat-completions wire. Some providers have their own fields for their prompt
- * cache.
+ * cache. Not read: `num_cached_tokens` of Mistral, which counts what its engine reused; what it bills as cached is in
+ * `prompt_tokens_details`.
  */
 export function chatPromptParts(usage: Fields): PromptParts {
   const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
-  const cachedTokens = largest(
-    details.cached_tokens,
-    usage.prompt_cache_hit_tokens,
-    usage.cached_tokens,
-    usage.num_cached_tokens,
-  )
+  const cachedTokens = largest(details.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens)
   const written = largest(details.cache_write_tokens, details.cache_creation_input_tokens)
   return promptParts({
     audioTokens: details.audio_tokens,

@@ -375,15 +375,18 @@ test('each field of a response is there, or is not, as the table says', async ()
   const reported = extendedFormat({ includeUsage: true }).whole(head, [
     'completion',
     0,
-    { content: '' },
+    { content: '', annotations: [{ type: 'url_citation' }] },
     'stop',
     counts,
   ])
-  const usage = (JSON.parse(reported) as OpenAI.ChatCompletion).usage!
+  const rendered = JSON.parse(reported) as OpenAI.ChatCompletion
+  const usage = rendered.usage!
   const found: Record<string, object[]> = {
     ChatCompletion: wholes,
     'ChatCompletion.Choice': wholes.flatMap(({ choices }) => choices),
-    ChatCompletionMessage: wholes.flatMap(({ choices }) => choices.map((choice) => choice.message)),
+    ChatCompletionMessage: [...wholes, rendered].flatMap(({ choices }) =>
+      choices.map((choice) => choice.message),
+    ),
     ChatCompletionChunk: chunks,
     'ChatCompletionChunk.Choice': chunks.flatMap(({ choices }) => choices),
     'ChatCompletionChunk.Choice.Delta': deltas,

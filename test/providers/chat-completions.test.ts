@@ -116,6 +116,13 @@ describe('an event of a stream', () => {
     ])
   })
 
+  test('what an engine reused is not what its provider bills as cached', () => {
+    const usage = { prompt_tokens: 64, completion_tokens: 6, num_cached_tokens: 32 }
+    expect(read({ choices: [], usage }).events).toEqual([
+      ['usage', { promptTokens: 64, completionTokens: 6 }, 0],
+    ])
+  })
+
   test('usage without both figures is no usage', () => {
     expect(read({ choices: [], usage: { prompt_tokens: 3 } }).events).toEqual([])
     expect(read({ choices: [], usage: null }).events).toEqual([])

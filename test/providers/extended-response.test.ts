@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { CompletionEvent } from '../../src/core/calls/completion.ts'
+import { MAX_NESTING } from '../../src/core/json/json-text.ts'
 import { MessagesReader } from '../../src/providers/anthropic-messages.ts'
 import { openReader } from '../../src/providers/chat-completions.ts'
 import { GenerateContentReader } from '../../src/providers/google-generate-content.ts'
@@ -45,6 +46,18 @@ describe('a stream of chat-completions', () => {
       ['reasoning', 'Hm.'],
       ['text', 'Hi'],
     ])
+  })
+
+  test('shows annotations to extended calls', () => {
+    const citation = { type: 'url_citation', url_citation: { url: 'https://a.example', title: 'A' } }
+    const levels = MAX_NESTING + 1
+    const deep = JSON.parse(`${'{"type":"x","a":'.repeat(levels)}1${'}'.repeat(levels)}`)
+    const cited = chunk({ content: 'Hi', annotations: [citation, { url: 'no type' }, 'x', deep] })
+    expect(read(openReader({ extended: true }), cited, chunk({ annotations: [] })).events).toEqual([
+      ['text', 'Hi'],
+      ['annotations', [citation]],
+    ])
+    expect(read(openReader(), cited).events).toEqual([['text', 'Hi']])
   })
 
   test('shows log probabilities to extended calls, known fields only', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { CompletionBuilder } from '../../src/core/calls/completion.ts'
+import { CompletionBuilder, type CompletionEvent, isDelta } from '../../src/core/calls/completion.ts'
+import { ChatReader } from '../../src/providers/chat-completions.ts'
 import { ToolCallIds, ToolCallReader } from '../../src/providers/tool-calls.ts'
 
 /** The calls that a strict client makes of deltas: an id and a name belong to the first piece only. */
@@ -26,6 +27,25 @@ const TWO = [
   ['f', '{"x":1}'],
   ['g', '{"y":2}'],
 ]
+
+test('a `function_call` of the time before `tool_calls` is a call, whole and in pieces', () => {
+  const read = (isWhole: boolean, ...messages: object[]) => {
+    const builder = new CompletionBuilder()
+    const reader = new ChatReader()
+    for (const message of messages) {
+      const body = JSON.stringify({ choices: [{ index: 0, [isWhole ? 'message' : 'delta']: message }] })
+      const emit = (event: CompletionEvent) => isDelta(event) && builder.add(event)
+      if (isWhole) reader.whole(body, emit)
+      else reader.event(body, emit)
+    }
+    return builder.message().tool_calls?.map(({ function: called }) => called)
+  }
+  const called = { name: 'f', arguments: '{"x":1}' }
+  expect(read(true, { content: null, function_call: called })).toEqual([called])
+  const pieces = [{ name: 'f', arguments: '' }, { arguments: '{"x"' }, { arguments: ':1}' }]
+  expect(read(false, ...pieces.map((piece) => ({ function_call: piece })))).toEqual([called])
+  expect(read(true, { content: 'Hi', function_call: { name: '', arguments: '' } })).toBeUndefined()
+})
 
 describe('the deltas of two calls become two calls', () => {
   test.each<[string, unknown[]]>([

@@ -37,6 +37,8 @@ export type Delta =
   | readonly ['reasoning', text: string]
   /** Extended calls only: log probabilities of the text before it. */
   | readonly ['logprobs', tokens: readonly TokenLogprob[]]
+  /** Extended calls only: what a provider adds to the message, such as its citations. */
+  | readonly ['annotations', annotations: readonly Annotation[]]
   /** Of a native completion, which has no other deltas. */
   | readonly ['native', event: NativeEvent]
   /** Of a call that asks for a result: all of it, as JSON. It is the only delta. */
@@ -58,6 +60,9 @@ export type Progress = Delta | readonly ['thinking', bytes: number]
 
 /** A stage that content passes through. */
 export type OnProgress = (progress: Progress) => void
+
+/** As on the chat-completions wire: an object with a `type`. */
+export type Annotation = Readonly<Record<string, unknown>>
 
 export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'function_call'] as const
 export type FinishReason = (typeof FINISH_REASONS)[number]
@@ -84,6 +89,7 @@ const DELTA_KINDS: Record<Delta[0], true> = {
   'tool-calls': true,
   reasoning: true,
   logprobs: true,
+  annotations: true,
   native: true,
   result: true,
 }
@@ -99,6 +105,7 @@ export function deltaText(delta: Delta): string {
     case 'reasoning':
       return delta[1]
     case 'logprobs':
+    case 'annotations':
     case 'result':
       return ''
     case 'tool-calls': {
@@ -121,6 +128,7 @@ export interface CompletionMessage {
   /** Extended calls only. */
   reasoning?: string
   logprobs?: TokenLogprob[]
+  annotations?: Annotation[]
   /** The blocks of a native completion, which has no other content. */
   native?: NativeBlock[]
   /** JSON, of a call that asks for a result; it has nothing else. */
@@ -134,6 +142,7 @@ export class CompletionBuilder {
   readonly #toolCalls = new Map<number, ToolCall>()
   #reasoning = ''
   #logprobs: TokenLogprob[] = []
+  #annotations: Annotation[] = []
   #nativeMessage: NativeMessageBuilder | null = null
   #result: string | null = null
 
@@ -154,7 +163,8 @@ export class CompletionBuilder {
   /** True while there are only text and tool calls, which another model may reproduce. */
   get isRepeatable(): boolean {
     const isOther = this.#nativeMessage !== null || this.#result !== null
-    return !isOther && this.#refusal === '' && this.#reasoning === '' && this.#logprobs.length === 0
+    const isPlain = this.#logprobs.length === 0 && this.#annotations.length === 0
+    return !isOther && isPlain && this.#refusal === '' && this.#reasoning === ''
   }
 
   /** By their index. */
@@ -193,6 +203,9 @@ export class CompletionBuilder {
       case 'logprobs':
         for (const token of delta[1]) this.#logprobs.push(token)
         break
+      case 'annotations':
+        this.#annotations.push(...delta[1])
+        break
       case 'native':
         this.#nativeMessage ??= new NativeMessageBuilder()
         this.#nativeMessage.add(delta[1])
@@ -213,6 +226,7 @@ export class CompletionBuilder {
       ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
       ...(this.#reasoning !== '' && { reasoning: this.#reasoning }),
       ...(this.#logprobs.length > 0 && { logprobs: this.#logprobs }),
+      ...(this.#annotations.length > 0 && { annotations: this.#annotations }),
       ...(this.#nativeMessage && { native: this.#nativeMessage.content }),
       ...(this.#result !== null && { result: this.#result }),
     }

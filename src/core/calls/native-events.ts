@@ -65,7 +65,8 @@ export class NativeEvents {
       case 'tool-calls':
         return delta[1].flatMap((call) => this.#call(call))
       case 'logprobs':
-        // Requests on this wire cannot ask for them.
+      case 'annotations':
+        // Requests on this wire cannot ask for the former; the latter have no place on it.
         return []
       default:
         return delta satisfies never

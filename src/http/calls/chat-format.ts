@@ -39,6 +39,7 @@ const FIELDS: Record<ContentDelta[0], string> = {
   refusal: 'refusal',
   'tool-calls': 'tool_calls',
   reasoning: 'reasoning',
+  annotations: 'annotations',
 }
 
 /** Renders the events of one stream. The first delta has the role. */

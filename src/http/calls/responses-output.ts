@@ -46,6 +46,9 @@ export class ResponseOutput {
       }
       case 'tool-calls':
         return delta[1].flatMap((call) => this.#addCall(call))
+      case 'annotations':
+        // Their places in the text are those of a chat.
+        return []
       case 'logprobs':
       case 'native':
       case 'result':

@@ -37,6 +37,22 @@ test('reasoning is no answer, and keeps an answer from being compared as text', 
   expect(builder.message()).toEqual({ content: 'Hi', reasoning: 'Hm.', logprobs: [token] })
 })
 
+test('annotations come once in the message, and are no text', () => {
+  const [one, other] = [{ type: 'url_citation' }, { type: 'file' }]
+  const builder = new CompletionBuilder()
+  builder.add(['text', 'Hi'])
+  builder.add(['annotations', [one]])
+  builder.add(['annotations', [other]])
+  expect(builder).toMatchObject({ content: 'Hi', isTextOnly: false })
+  expect(builder.message()).toEqual({ content: 'Hi', annotations: [one, other] })
+})
+
+test('the size of a frame counts annotations', () => {
+  const annotations = [{ type: 'file', file: { name: 'x'.repeat(5_000) } }]
+  expect(sizeOf(['annotations', annotations])).toBeGreaterThan(5_000)
+  expect(sizeOf(['completion', 0, { content: '', annotations }, 'stop', null])).toBeGreaterThan(5_000)
+})
+
 test('the size of a frame counts reasoning and log probabilities', () => {
   const tokens = Array.from({ length: 100 }, () => ({
     token: 'Hello',

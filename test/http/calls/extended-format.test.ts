@@ -47,6 +47,19 @@ describe('the format of extended calls', () => {
     ])
   })
 
+  test('has annotations in the delta, and in the message', () => {
+    const annotations = [{ type: 'url_citation', url_citation: { url: 'https://a.example' } }]
+    expect(json(open().delta(['annotations', annotations])).choices[0].delta).toMatchObject({ annotations })
+    const whole = extendedFormat({ includeUsage: false }).whole(head, [
+      'completion',
+      0,
+      { content: 'a', annotations },
+      'stop',
+      null,
+    ])
+    expect(JSON.parse(whole).choices[0].message).toEqual({ role: 'assistant', content: 'a', annotations })
+  })
+
   test('has usage in a chunk without choices, before the end marker', () => {
     const [last, used, done] = open(true).finish(['finish', 'length', usage]).split('\n\n')
     expect(json(last!)).not.toHaveProperty('usage')

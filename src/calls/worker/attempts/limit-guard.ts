@@ -88,6 +88,9 @@ export class LimitGuard {
         if (event.type === 'content_block_stop') this.#openBlock = null
         break
       }
+      case 'annotations':
+        // The limit of a response bounds them.
+        break
       case 'result':
         // A call that asks for a result has no limit of tokens.
         break

@@ -64,9 +64,19 @@ export const Logprobs = nullable(
   }),
 )
 
+/** The fields of a message or a delta that the stable contract lacks. */
+export const EXTENDED_MESSAGE = {
+  reasoning: Type.Optional(Type.String()),
+  annotations: Type.Optional(
+    Type.Array(Type.Object({ type: Type.String() }, { additionalProperties: true }), {
+      description: 'What the provider adds, such as `url_citation`, as it writes it',
+    }),
+  ),
+}
+
 /** POST /v2/chat/completions without `stream`. */
 export const ExtendedCompletionBody = completion(
-  Type.Object({ ...MESSAGE, reasoning: Type.Optional(Type.String()) }),
+  Type.Object({ ...MESSAGE, ...EXTENDED_MESSAGE }),
   ExtendedUsage,
   { logprobs: Logprobs },
 )

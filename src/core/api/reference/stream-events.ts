@@ -1,5 +1,10 @@
 import { type TSchema, Type } from 'typebox'
-import { ChatCompletionBody, ExtendedUsage, Logprobs } from '../completions/chat-completion.ts'
+import {
+  ChatCompletionBody,
+  EXTENDED_MESSAGE,
+  ExtendedUsage,
+  Logprobs,
+} from '../completions/chat-completion.ts'
 import { MessageBody, MessageUsage, NativeBlock } from '../completions/message.ts'
 import { ResponseBody, ResponseContent, ResponseItem } from '../completions/response.ts'
 import { nullable } from '../request-fields.ts'
@@ -51,7 +56,7 @@ export const ChatEvents = Type.Union([chunk(delta, {}, usage), Done])
 /** Of POST /v2/chat/completions. */
 export const ExtendedEvents = Type.Union([
   chunk(
-    { ...delta, reasoning: Type.Optional(Type.String()) },
+    { ...delta, ...EXTENDED_MESSAGE },
     { logprobs: Type.Optional(Logprobs) },
     Type.Optional(ExtendedUsage),
   ),
