@@ -42,7 +42,7 @@ import {
 export const openReader = (request: ReadTerms = {}): CompletionReader =>
   new PatternReader(new ChatReader(request))
 
-type ReadTerms = Partial<Pick<ChatAttempt, 'extended' | 'namedStops' | 'messages' | 'offer'>>
+type ReadTerms = Partial<Pick<ChatAttempt, 'extended' | 'namedStops' | 'messages' | 'offer' | 'parameters'>>
 
 /** The wire of most providers. */
 export const chatCompletions: WireMapping = {
@@ -131,12 +131,15 @@ export class ChatReader implements CompletionReader {
   readonly #namedStops: readonly string[]
   readonly #finishReasons: ProviderQuirks['finishReasons']
   readonly #calls: ToolCallReader
+  /** The service tier as last said; null: it is not read. */
+  #tier: unknown
 
-  constructor({ extended, namedStops = [], messages, offer }: ReadTerms = {}) {
+  constructor({ extended, namedStops = [], messages, offer, parameters }: ReadTerms = {}) {
     this.#isExtended = extended === true
     this.#namedStops = namedStops
     this.#finishReasons = offer?.provider.quirks?.finishReasons
     this.#calls = new ToolCallReader(new ToolCallIds(messages))
+    this.#tier = parameters?.passed?.service_tier === undefined ? null : undefined
   }
 
   /** An error object anywhere in the event is a failure of the provider, whatever the HTTP status is. */
@@ -146,6 +149,7 @@ export class ChatReader implements CompletionReader {
     if (chunk === null) return data.trim() === '[DONE]' ? 'done' : 'malformed'
     const usage = usageOf(chunk, null)
     const choice = firstChoice(chunk.choices)
+    this.#noteTier(chunk, emit)
     const error = chunk.error ?? choice?.error
     if (error != null) {
       emitUsage(usage, emit)
@@ -182,8 +186,15 @@ export class ChatReader implements CompletionReader {
     if (this.#isExtended) emitLogprobs(choice.logprobs, emit)
     const broken = this.#finish(choice, emit)
     if (broken) return broken
+    this.#noteTier(reply, emit)
     emitUsage(usageOf(reply, choice), emit)
     return 'ok'
+  }
+
+  #noteTier({ service_tier: tier }: Fields, emit: Emit): void {
+    if (this.#tier === null || tier === this.#tier || typeof tier !== 'string' || tier === '') return
+    this.#tier = tier
+    emit(['tier', tier])
   }
 
   /** Clients run tools on `tool_calls` only, and parse the arguments of each. */

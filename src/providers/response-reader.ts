@@ -84,6 +84,7 @@ export class ResponseReader implements ResponseReceiver {
   #hasOutgrownUsage = false
   #nativeStop: NativeStop | undefined
   #reasoningTokens = 0
+  #tier: string | undefined
   #thinkingBytes = 0
   #firstTokenAt: number | null = null
   #malformedEvents = 0
@@ -271,6 +272,9 @@ export class ResponseReader implements ResponseReceiver {
       case 'usage':
         this.#noteUsage(event[1], event[2])
         break
+      case 'tier':
+        this.#tier = event[1]
+        break
       case 'thinking':
         this.#hasOutgrownUsage = true
         this.#thinkingBytes += event[1]
@@ -378,6 +382,7 @@ export class ResponseReader implements ResponseReceiver {
         usage: this.#partialUsage,
         thinkingBytes: this.#thinkingBytes,
         reasoningTokens: this.#reasoningTokens,
+        ...(this.#tier !== undefined && { tier: this.#tier }),
       },
     }
   }

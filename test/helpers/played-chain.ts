@@ -32,6 +32,8 @@ export interface Play {
   /** How it ends: by default whole. */
   end?: FinishReason | FailureKind | AttemptFailure
   usage?: Usage | null
+  /** The service tier that it says it serves. */
+  tier?: string
   /** By default 200; null: it answers no status. */
   httpStatus?: number | null
 }
@@ -137,7 +139,7 @@ export async function playCall(call: PlayedCall): Promise<Played> {
 }
 
 async function play(
-  { says = [], end = 'stop', usage = null, httpStatus = 200 }: Play,
+  { says = [], end = 'stop', usage = null, tier, httpStatus = 200 }: Play,
   request: AttemptRequest,
   onProgress: OnProgress,
   leave: () => void,
@@ -149,7 +151,7 @@ async function play(
     httpStatus,
     firstTokenAt,
     malformedEvents: 0,
-    produced: { ...NOTHING_PRODUCED, thinkingBytes },
+    produced: { ...NOTHING_PRODUCED, thinkingBytes, ...(tier !== undefined && { tier }) },
   })
   for (const said of says) {
     if (request.signal.aborted) return ended({ kind: 'cancelled' })

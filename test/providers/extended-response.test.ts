@@ -60,6 +60,16 @@ describe('a stream of chat-completions', () => {
     expect(read(openReader(), cited).events).toEqual([['text', 'Hi']])
   })
 
+  test('says the service tier once, and only if the request names one', () => {
+    const tiered = { ...chunk({ content: 'Hi' }), service_tier: 'default' }
+    const asked = openReader({ parameters: { passed: { service_tier: 'priority' } } })
+    expect(read(asked, chunk({ role: 'assistant' }), tiered, tiered, tiered).events).toEqual([
+      ['tier', 'default'],
+      ...Array(3).fill(['text', 'Hi']),
+    ])
+    expect(read(openReader(), tiered).events).toEqual([['text', 'Hi']])
+  })
+
   test('shows log probabilities to extended calls, known fields only', () => {
     const events = chunk({ content: 'Hi' }, { logprobs: LOGPROBS })
     expect(read(openReader({ extended: true }), events, events).events.slice(2)).toEqual([

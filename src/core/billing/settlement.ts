@@ -5,6 +5,7 @@ import { rateTexts, readRates } from '../catalog/token-rates.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import { type CallId, callCreatedAt } from '../kernel/ids.ts'
 import { costOf } from './pricing.ts'
+import { atServedTier, ratesAt, servedPercent } from './service-tier.ts'
 
 const NOTHING_SERVED = {
   ...NOTHING_USED,
@@ -24,7 +25,9 @@ export function settlementOf(
 ): SettlementRecord {
   const { status, attempts, firstTokenAt } = outcome
   const counted = status === 'failed' ? NOTHING_SERVED : outcome
-  const { served, usage, usageSource, usageClamped } = counted
+  const { usage, usageSource, usageClamped } = counted
+  const tier = 'tier' in outcome ? outcome.tier : undefined
+  const served = counted.served && atServedTier(counted.served, tier)
   const cost = served ? costOf(usage, readRates(served.rate)) : 0n
   const hold = BigInt(envelope.holdPico)
   return {
@@ -37,7 +40,7 @@ export function settlementOf(
     finishReason: finishReasonOf(outcome),
     requestedModel: served?.requestedModel ?? envelope.requestedModel,
     stream: envelope.stream,
-    served: served && servedBy(served, (status !== 'failed' && outcome.rescuedBy) || served, catalog),
+    served: served && servedBy(served, (status !== 'failed' && outcome.rescuedBy) || served, catalog, tier),
     usage,
     usageSource,
     usageClamped,
@@ -138,9 +141,11 @@ export function lostSettlement(
 /** Charged as the one, at the cost of the other that finished the completion. */
 function servedBy(
   charged: Candidate,
-  { offerId, providerKeyId }: Candidate,
+  finishing: Candidate,
   catalog: CatalogSnapshot,
+  tier: string | undefined,
 ): ServedBy {
+  const { offerId, providerKeyId } = finishing
   const { modelId, rate, rateVersion, units } = charged
   // On the client's BYOK key the provider bills its client.
   const cost = providerKeyId === undefined ? catalog.offers.get(offerId)?.cost : undefined
@@ -150,7 +155,7 @@ function servedBy(
     rate,
     rateVersion,
     // An offer that left the catalog while the call ran has no cost of ours to note.
-    cost: cost ? rateTexts(cost) : { prompt: '0', completion: '0' },
+    cost: cost ? rateTexts(ratesAt(cost, servedPercent(finishing, tier))) : { prompt: '0', completion: '0' },
     ...(units && { unit: units.kind }),
     ...(providerKeyId !== undefined && { providerKeyId }),
   }

@@ -53,6 +53,8 @@ export interface Production {
   thinkingBytes: number
   /** Reported reasoning tokens. */
   reasoningTokens: number
+  /** The service tier that it says it serves; absent: it says none, or none was asked for. */
+  tier?: string
 }
 
 export const NOTHING_PRODUCED: Production = Object.freeze({

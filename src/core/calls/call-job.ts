@@ -5,6 +5,7 @@ import type { CallId } from '../kernel/ids.ts'
 import type { MediaTokens } from '../media/media-tokens.ts'
 import type { CallLabels } from './call-labels.ts'
 import type { ImageChoice } from './kinds/call-kind.ts'
+import type { PricedTier } from './passed-fields.ts'
 import type { PicoText, RateTexts, Usage } from './usage.ts'
 
 /** How a call ended. */
@@ -22,9 +23,11 @@ export interface Candidate {
   modelId: string
   /** The entry of the request that selected it, as the client spelled it; returned as `model`. */
   requestedModel: string
-  /** The rate that we charge: the listed rate, or the routing fee for a BYOK key. */
+  /** The rate that we charge: the listed rate, or the routing fee for a BYOK key. With a `tier` the dearest that may apply. */
   rate: RateTexts
   rateVersion: string
+  /** The service tier that it is asked for, and its price in percent of `usual`. Absent: every tier costs the same. */
+  tier?: { name: PricedTier; percent: number; usual: RateTexts }
   /** Context window, once for each of the texts that are read separately. */
   contextLength: number
   /** Upper bound of the prompt's tokens at this target, as held. */

@@ -30,6 +30,8 @@ export interface CallUsage {
 interface CountedCall extends CallFacts, CallUsage {
   /** Of the envelope's candidates: the one whose name the completion has, and whose rates are charged. */
   served: Candidate
+  /** The service tier that the provider of `served` said it serves; absent: none. */
+  tier?: string
   /** The candidate of another model that finished what `served` had started; absent otherwise. */
   rescuedBy?: Candidate
   /** What was produced. Null: of what was produced only the delivered text is known, and that is what is charged. */

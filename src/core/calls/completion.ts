@@ -82,6 +82,8 @@ export type CompletionEvent =
   | readonly ['finish', reason: FinishReason | UnknownFinish, native?: NativeStop]
   /** `reasoningTokens`: the part of the completion tokens that is reasoning, if the provider reports it. */
   | readonly ['usage', usage: Usage, reasoningTokens: number]
+  /** The service tier that is served, where the request names one. */
+  | readonly ['tier', name: string]
 
 const DELTA_KINDS: Record<Delta[0], true> = {
   text: true,

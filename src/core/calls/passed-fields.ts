@@ -11,9 +11,12 @@ export type PassedFields = { [Name in PassedField]?: string }
 /** What a provider gets only if its quirk `passes` says so: end users, and other prices. */
 export const UNUSUAL_FIELDS = PASSED_FIELDS.filter((name) => name !== 'prompt_cache_key')
 
+/** The tiers with prices of their own. */
+export const PRICED_TIERS = ['flex', 'priority'] as const
+export type PricedTier = (typeof PRICED_TIERS)[number]
+
 const VALUE_CHARS_MAX = 1_000
-/** Other tiers cost more than is held. */
-const TIERS = ['default', 'flex']
+const TIERS: readonly string[] = ['default', ...PRICED_TIERS]
 
 /** The fields of a body that are passed. */
 export function passedFields(body: object): PassedFields | undefined {

@@ -1,7 +1,7 @@
 import { type Static, type TOptional, type TProperties, type TSchemaOptions, Type } from 'typebox'
 import { TASK_KINDS, type TaskKind } from '../auto/quality-figure.ts'
 import { ROLES } from '../calls/chat-request.ts'
-import { UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
+import { PRICED_TIERS, type PricedTier, UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
 import { REASONING_EFFORTS, type ReasoningEffort } from '../calls/request-parameters.ts'
 import {
   AUTH_HEADERS,
@@ -217,6 +217,19 @@ const PRIORITY = Type.Integer({
   description: 'Lower values are tried first; offers of the same priority are load-balanced.',
 })
 
+const TIER_PERCENT = Type.Integer({ minimum: 1, maximum: 1_000 })
+const TIER_PERCENTS = closed(
+  {},
+  Object.fromEntries(PRICED_TIERS.map((tier) => [tier, TIER_PERCENT])) as Record<
+    PricedTier,
+    typeof TIER_PERCENT
+  >,
+  {
+    description:
+      "Prices of its service tiers in percent of its other prices, both the provider's and ours. Needs a provider that `passes` `service_tier`. Default: `flex` costs the same, and `priority` is not asked for.",
+  },
+)
+
 const OFFER = closed(
   {
     provider: name('Id of a provider of this document or of the built-in catalog.'),
@@ -227,6 +240,7 @@ const OFFER = closed(
     long_prompt: closed({ above_tokens: tokens(), ...PRICES }, MEDIA_PRICES, {
       description: 'Its list price for calls with a longer prompt, if higher.',
     }),
+    tier_percent: TIER_PERCENTS,
     cost: prices('What the provider charges us. Default: our share of its list price, see `cost_percent`.'),
     context_length: tokens("Default: the model's."),
     max_output_tokens: tokens("Default: the model's."),

@@ -183,6 +183,7 @@ function toOffer(
     ...(lossMedia.length > 0 && { lossMedia }),
     ...(lossCache && { lossCache }),
     ...(offer.max_output_tokens !== undefined && { maxOutputTokens: offer.max_output_tokens }),
+    ...(offer.tier_percent && { tierPercents: offer.tier_percent }),
     ...(refusedSampling.length > 0 && { refusedSampling }),
     ...(model.reasoning && { reasons: true as const }),
     priority: offer.priority ?? DEFAULT_PRIORITY,

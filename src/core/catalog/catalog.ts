@@ -1,7 +1,7 @@
 import type { ModelQuality } from '../auto/quality-figure.ts'
 import type { PointPrices } from '../auto/routing-profiles.ts'
 import type { CompletionTokens, TaskTokens } from '../auto/task-tokens.ts'
-import type { UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
+import type { PricedTier, UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
 import type { ReasoningEffort } from '../calls/request-parameters.ts'
 import type { PicoUsdPerToken } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
@@ -138,6 +138,8 @@ export interface Offer {
   lossCache?: boolean
   /** Absent: the model's. */
   maxOutputTokens?: number
+  /** The prices of its service tiers, in percent of its other prices. Absent: none differs. */
+  tierPercents?: Readonly<Partial<Record<PricedTier, number>>>
   /** Sampling parameters that its model rejects and that are therefore omitted; absent: none. */
   refusedSampling?: readonly SamplingParameter[]
   /** Its model reasons, so that it may get `reasoning_effort`. Absent: false. */

@@ -1,7 +1,9 @@
 import { costOf, mostPromptCost } from '../billing/pricing.ts'
+import { ratesAt, tierPrice } from '../billing/service-tier.ts'
 import type { Candidate } from '../calls/call-job.ts'
 import type { RequestOf } from '../calls/call-request.ts'
 import type { CallNeeds, PromptSize, ResultNeeds } from '../calls/kinds/call-kind.ts'
+import type { PassedFields } from '../calls/passed-fields.ts'
 import type { ProviderPreferences } from '../calls/provider-preferences.ts'
 import {
   type CatalogSnapshot,
@@ -17,6 +19,7 @@ import { oncePer } from '../kernel/once-per.ts'
 import { type MediaTokens, mediaTokens, sumOfTokens } from '../media/media-tokens.ts'
 import { addedTokens } from '../text-tokens/added-tokens.ts'
 import { PROMPT_TOKENS_LEAST, promptBoundOf } from '../text-tokens/prompt-tokens.ts'
+import { takesField } from './supported-parameters.ts'
 
 /** The tokens and rates of a call at an offer, and the candidate with them. */
 
@@ -92,13 +95,15 @@ export function toCandidate(
   { asked, model }: { asked: string; model: Model },
   { offer, providerKeyId }: Target,
   { completionLimit, preferences }: Pick<RequestOf<unknown>, 'completionLimit' | 'preferences'>,
-  { pricesCache, result, prompt }: CallNeeds,
+  { pricesCache, result, prompt, passed }: CallNeeds,
   promptTokens: PromptTokens,
   { defaultCompletionLimit, byokFeePercent }: { defaultCompletionLimit: number; byokFeePercent: number },
 ): Candidate | null {
   const isOwn = providerKeyId !== null
   // On the client's BYOK key the provider's cache costs us nothing.
-  const listed = pricesCache && (isOwn || !offer.lossCache) ? model.rate : withoutCache(model.rate)
+  const usual = pricesCache && (isOwn || !offer.lossCache) ? model.rate : withoutCache(model.rate)
+  const tier = isOwn ? null : tierWithin(offer, passed, usual, preferences)
+  const listed = tier && tier.percent > 100 ? ratesAt(usual, tier.percent) : usual
   const units = result && unitsOf(model, result)
   const image = result?.image?.(model)
   const wanted = completionLimit ?? defaultCompletionLimit
@@ -120,6 +125,7 @@ export function toCandidate(
     requestedModel: asked,
     rate: rateTexts(rate),
     rateVersion: isOwn ? feeRateVersion(model, byokFeePercent) : model.rateVersion,
+    ...(tier && { tier: { ...tier, usual: rateTexts(usual) } }),
     contextLength: prompt.inputs * Math.min(model.contextLength, offer.contextLength ?? model.contextLength),
     promptTokensBound: promptTokens.bound,
     ...(promptTokens.media && { media: promptTokens.media }),
@@ -130,6 +136,20 @@ export function toCandidate(
     ...privacyOf(preferences),
     ...(isOwn && { providerKeyId }),
   }
+}
+
+/** The price of the tier that is asked for, if it is within the request's maximum. */
+function tierWithin(
+  offer: Offer,
+  passed: PassedFields | undefined,
+  usual: TokenRates,
+  { maxPrice: { prompt, completion } }: ProviderPreferences,
+): ReturnType<typeof tierPrice> {
+  const tier = takesField(offer.provider, 'service_tier') ? tierPrice(offer, passed) : null
+  if (tier === null || tier.percent <= 100) return tier
+  const rate = ratesAt(usual, tier.percent)
+  const isWithin = (price: bigint, most: bigint | undefined) => most === undefined || price <= most
+  return isWithin(rate.prompt, prompt) && isWithin(rate.completion, completion) ? tier : null
 }
 
 /** The maximum units of a result at a model that counts any. */

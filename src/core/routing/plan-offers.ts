@@ -1,3 +1,4 @@
+import { isUnpricedTier } from '../billing/service-tier.ts'
 import type { Candidate } from '../calls/call-job.ts'
 import type { RequestOf } from '../calls/call-request.ts'
 import type { CallNeeds } from '../calls/kinds/call-kind.ts'
@@ -105,6 +106,7 @@ export function choicesOf(
       const candidate = toCandidate(entry, target, request, needs, tokensAt(target.offer), options)
       if (candidate === null) return []
       const leftOut = needs.extended ? leftOutAt(target.offer, model, needs.parameters, filter) : []
+      if (isUnpricedTier(needs.passed, candidate)) leftOut.push('service_tier')
       return [{ candidate: leftOut.length > 0 ? { ...candidate, leftOut } : candidate, isHealthy }]
     })
   }

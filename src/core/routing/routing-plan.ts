@@ -72,13 +72,14 @@ export function planRoute(
     ),
   )
   const mostPromptTokens = Math.max(...candidates.map(({ promptTokensBound }) => promptTokensBound))
+  const passed = Object.keys(needs.passed ?? {}) as PassedField[]
   const isTaken =
     (name: PassedField) =>
-    ({ offerId }: Candidate) =>
-      takesField(catalog.offers.get(offerId)!.provider, name)
+    ({ offerId, leftOut }: Candidate) =>
+      takesField(catalog.offers.get(offerId)!.provider, name) && leftOut?.includes(name) !== true
   const ignored = [
     ...needs.parameters.filter((name) => candidates.some(({ leftOut }) => leftOut?.includes(name))),
-    ...(needs.passed ?? []).filter((name) => !candidates.every(isTaken(name))),
+    ...passed.filter((name) => !candidates.every(isTaken(name))),
   ]
   return {
     ...priced(candidates),

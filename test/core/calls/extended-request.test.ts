@@ -390,10 +390,10 @@ describe('a request in the spelling of another client', () => {
     expect(second).toMatchObject({ content: '', tool_calls: [call('b')] })
   })
 
-  test('passes what some providers take, and no tier that costs more', () => {
+  test('passes what some providers take, and no tier that is unknown', () => {
     const passed = { prompt_cache_key: 'k', safety_identifier: 's', service_tier: 'flex', user: 'u' }
     expect(parse(passed).content.parameters).toEqual({ passed })
-    expect(parse({ service_tier: 'priority', user: '', prompt_cache_key: 7 }).content.parameters).toEqual({})
+    expect(parse({ service_tier: 'scale', user: '', prompt_cache_key: 7 }).content.parameters).toEqual({})
   })
 })
 
@@ -404,7 +404,7 @@ test('every field without effect is named, in characters that a header takes', (
     metadata: {},
     user: 'u',
     store: false,
-    service_tier: 'priority',
+    service_tier: 'scale',
     reasoning: { effort: 'low', exclude: true },
     top_k: 7,
     min_p: null,

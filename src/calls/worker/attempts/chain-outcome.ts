@@ -90,6 +90,7 @@ export async function completed(
     ...(nativeStop && { nativeStop }),
     served: isOtherModel ? began : candidate,
     ...(isOtherModel && { rescuedBy: candidate }),
+    ...(produced.tier !== undefined && { tier: produced.tier }),
     message: ranOn ? withoutHalfCalls(message) : message,
     ...used,
     ...(rescue === null && { reasoningTokens: reported.reasoningTokens }),
@@ -181,7 +182,7 @@ async function cutOff({ call, relay, history, began }: ChainContext, deps: Outco
   const mayBeHidden = hidden && message.reasoning === undefined
   const answer = { ...saidIn(message), finalUsage: null, produced, ...(mayBeHidden && { hidden }) }
   const { used } = await countedOrEstimated(answer, { envelope, body, served: began }, deps)
-  return { served: began, message, ...used }
+  return { served: began, message, ...(produced.tier !== undefined && { tier: produced.tier }), ...used }
 }
 
 async function countedOrEstimated(

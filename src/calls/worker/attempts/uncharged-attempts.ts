@@ -1,4 +1,5 @@
 import { costOf } from '../../../core/billing/pricing.ts'
+import { ratesAt, servedPercent } from '../../../core/billing/service-tier.ts'
 import type { AttemptOutcome } from '../../../core/calls/attempt-outcome.ts'
 import type { AttemptRecord, CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
 import type { CallContent } from '../../../core/calls/kinds/call-kinds.ts'
@@ -56,6 +57,7 @@ export async function noteSpent(
       ...(work.hidden && { hidden: work.hidden }),
     }
     const usage: Usage = (await usageOf(answer, { ...call, served: candidate })).used.usage
-    record.spent = { ...usage, costPico: String(costOf(usage, cost)) }
+    const billed = ratesAt(cost, servedPercent(candidate, work.produced.tier))
+    record.spent = { ...usage, costPico: String(costOf(usage, billed)) }
   }
 }

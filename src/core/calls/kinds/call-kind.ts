@@ -11,7 +11,7 @@ import type { RequestOf } from '../call-request.ts'
 import type { SamplingParameters } from '../chat-request.ts'
 import type { MediaPart } from '../content-part.ts'
 import type { NativeStop } from '../native-message.ts'
-import type { PassedField } from '../passed-fields.ts'
+import type { PassedFields } from '../passed-fields.ts'
 import { Preferences, parsePreferences } from '../provider-preferences.ts'
 import { modelId, type ReasoningEffort } from '../request-parameters.ts'
 
@@ -56,7 +56,7 @@ export interface CallNeeds {
   /** Used parameters that a model may not support, named as in the catalog. */
   parameters: readonly string[]
   /** Fields that some providers do not get, whatever else they support. Absent: none. */
-  passed?: readonly PassedField[]
+  passed?: PassedFields
   /** The wire that the client speaks: providers that speak it come first. Absent: any. */
   wire?: Wire
   /** Only providers that speak `wire` serve the call. */

@@ -59,14 +59,14 @@ export const withoutParameters = <Content extends CallContent>(
   content: Content,
   names: readonly string[],
 ): Content =>
-  'parameters' in content
-    ? {
-        ...content,
-        parameters: Object.fromEntries(
-          Object.entries(content.parameters).filter(([name]) => !names.includes(name)),
-        ),
-      }
-    : content
+  'parameters' in content ? { ...content, parameters: withoutFields(content.parameters, names) } : content
+
+/** Also without those among the fields that are passed. */
+function withoutFields({ passed, ...parameters }: SamplingParameters, names: readonly string[]) {
+  const others = <Values extends object>(values: Values) =>
+    Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name))) as Values
+  return { ...others(parameters), ...(passed && { passed: others(passed) }) }
+}
 
 /** The route at which models of a kind are called. */
 export const surfaceOf = (kind: ModelKind): string => CALL_KINDS[kind].surface

@@ -2,7 +2,6 @@ import { readTurns } from '../../auto/difficulty/score-turns.ts'
 import { promptTokensBound } from '../../text-tokens/prompt-tokens.ts'
 import { type ChatContent, type ChatMessage, mediaParts, textLength } from '../chat-request.ts'
 import { isAddress } from '../content-part.ts'
-import type { PassedField } from '../passed-fields.ts'
 import { type AutoPrompt, type CallKind, type CallNeeds, type CallSize, tokensAtLeast } from './call-kind.ts'
 
 /** The prompt of a chat, or of a call that is planned as one. */
@@ -36,7 +35,7 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
     modalities: modalitiesOf(prompt),
     byAddress: [...byAddress],
     parameters: parameterNames(prompt),
-    ...(parameters.passed && { passed: Object.keys(parameters.passed) as PassedField[] }),
+    ...(parameters.passed && { passed: parameters.passed }),
     prompt: {
       textTokens: promptTokensBound(messages, parameters, exactJson),
       textTokensAtLeast: tokensAtLeast(characters),
