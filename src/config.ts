@@ -240,20 +240,11 @@ const Settings = Type.Object({
 
   freeCreditUsd: amountUsd('0.50', 'per sign-up; see [accounts.md](accounts.md#free-credit)'),
   freeCreditBudgetUsd: amountUsd('25.00', 'free credit of the whole gateway per hour'),
-  freeCreditsPerAddress: integer(5, 'free credits a day for one IPv4 address or IPv6 /64', [0]),
-  freeCreditsPerSite: integer(20, 'free credits a day for one IPv6 /48', [0]),
-  unchargedCostPercent: integer(
-    25,
-    'unpaid provider cost that an account caused (it disconnected before a status, or requested no output), as a share of what it was charged in seven days: above that and `UNCHARGED_COST_FLOOR_USD` the account is slowed to 6 requests per minute, at twice as much it is suspended, see [money.md](money.md#what-no-client-pays)',
-    [0, 1_000],
-  ),
-  unchargedCostFloorUsd: amountUsd('1.00', 'such cost that an account may cause, whatever its charges'),
-  failureCreditsPercent: integer(
+  freeCreditsPerAddress: integer(
     5,
-    'credits for charged calls whose clients received an error, of one account or of all together, as a share of what was charged on a day: above that and `FAILURE_CREDITS_FLOOR_USD` the audit fails for two days',
-    [0, 100],
+    'free credits a day for one IPv4 address or IPv6 /64, and four times as many for one IPv6 /48',
+    [0],
   ),
-  failureCreditsFloorUsd: amountUsd('1.00', 'such credits that are allowed per day, whatever the charges'),
   lowBalanceUsd: amountUsd(
     '1.00',
     'threshold of `balance.low` for new accounts; `account alert` sets it for one account',
@@ -294,17 +285,12 @@ const Settings = Type.Object({
   ),
   workerBodyBytes: integer(
     256 * MEGABYTE,
-    'bytes of bodies over `LARGE_BODY_BYTES` that one dispatch worker holds; a call waits up to 10 s for space, then 503',
+    'bytes of bodies over 256 kB that one dispatch worker holds; a call waits up to 10 s for space, then 503',
   ),
-  largeBodyBytes: integer(
-    256 * 1024,
-    'a longer body is stored encrypted in PostgreSQL (`call_bodies`, unlogged) instead of Redis until a worker reads it; such calls are 503 while PostgreSQL is unavailable',
+  storedFilesBytesInAll: integer(
+    4_096 * MEGABYTE,
+    'files of calls in flight, uploaded or generated, over all accounts; then 503. They are stored encrypted until their call ends, see [Files of calls](#files-of-calls)',
   ),
-  storedFilesBytesPerAccount: integer(
-    256 * MEGABYTE,
-    'files of calls in flight, uploaded or generated, per account; then 429. They are stored encrypted until their call ends, see [Files of calls](#files-of-calls)',
-  ),
-  storedFilesBytesInAll: integer(4_096 * MEGABYTE, 'the same over all accounts; then 503'),
   storedFilesFreeDiskBytes: integer(
     1_024 * MEGABYTE,
     'free bytes of the disk with `DATA_DIR` that such files leave; then 503',
@@ -321,13 +307,9 @@ const Settings = Type.Object({
     'requests of one account at one API instance that are rejected with 400, 402, 403, 404, 405, 413, 415 or 422, or with 500 or 503 before they become a call, or whose body stalls; also counts of tokens and reads of stored responses; above that its requests are 429 for the rest of the minute',
   ),
   refusedBytesPerMinute: integer(256 * MEGABYTE, 'the same in bytes of their bodies and of what they read'),
-  promptLogBytesPerAccount: integer(
-    512 * MEGABYTE,
-    '[prompt logs](api-keys.md#prompt-logging) stored per account, encrypted; further ones are not stored until some expire. The same, counted separately, for [stored responses](api.md#stored-responses), of which the oldest are evicted',
-  ),
   promptLogBytesInAll: integer(
     16_384 * MEGABYTE,
-    'the same over all accounts; with prompt logs an account may have as much as is left for the others: one alone half of it; of stored responses the account that stores most gives way',
+    '[prompt logs](api-keys.md#prompt-logging) stored over all accounts, encrypted; further ones are not stored until some expire. An account has 512 MB at most, and as much as is left for the others: one alone half of it. The same, counted separately, for [stored responses](api.md#stored-responses), of which the account that stores most gives way',
   ),
   pendingCallsMax: integer(
     5_000,
@@ -342,8 +324,6 @@ const Settings = Type.Object({
     MEGABYTE,
     'the largest response stored in Redis for repeats with the same `Idempotency-Key`, encrypted',
   ),
-  keptRepliesBytesPerAccount: integer(16 * MEGABYTE, 'such responses per account; the oldest are evicted'),
-  keptRepliesBytesInAll: integer(512 * MEGABYTE, 'such responses in total'),
   workerConcurrency: integer(
     400,
     "concurrent calls per dispatch worker. Keep it at twice `ACCOUNT_CONCURRENT_CALLS` or more, so that one account's slow streams fill at most half of one worker",
@@ -380,10 +360,6 @@ const Settings = Type.Object({
   ),
 
   webhooksAllowPrivate: flag('allows webhooks to private addresses, any port and plain http'),
-  // Must be shorter than the lease of a queued delivery, so that it is not made twice at once.
-  webhookTimeoutMs: integer(15_000, 'one delivery attempt of an event, at most 30000', [100, 30_000]),
-  webhookDisableAfterDays: integer(5, 'of failures without a success', [1, 365]),
-  eventRetentionDays: integer(30, 'events and their delivery log', [7, 3_650]),
   callRetentionMonths: integer(
     0,
     'whole months after its own for which a month of calls and their postings stays in the database; then the settlement process [archives](#old-months) it. 0: until it is archived by command',
@@ -393,19 +369,12 @@ const Settings = Type.Object({
   alarmsAllowPrivate: flag(
     'allows alarm destinations, which operators set, at private addresses, any port and plain http',
   ),
-  auditEveryMinutes: integer(15, 'interval of ledger audits; 0: only on request by an operator', [0, 10_080]),
 
   x402QuotesPerAddress: integer(
     60,
-    'requests without a key per minute from one IPv4 address or IPv6 /64, if calls can be paid one by one',
+    'requests without a key per minute from one IPv4 address or IPv6 /64, if calls can be paid one by one; four times as many from one IPv6 /48',
   ),
-  x402QuotesPerSite: integer(240, 'the same from one IPv6 /48'),
-  x402RequestsPerMinute: integer(6_000, 'calls without a key per minute, of all wallets together'),
   x402ConcurrentCalls: integer(200, 'such calls at once; each wallet has four'),
-  x402OpenPerWalletUsd: amountUsd(
-    '25.00',
-    'what the payments of a wallet may come to that are not settled yet, or were refused in the last 30 days',
-  ),
   x402SettleWaitMs: integer(
     15_000,
     'how long a facilitator may take to settle a payment until the attempt counts as unanswered',
@@ -422,12 +391,15 @@ const Settings = Type.Object({
     'operators sign in to the console by single sign-on alone; admin keys stay valid for programs, as bearer tokens',
   ),
   signUpClosed: flag('only the operator opens accounts'),
-  sessionDays: integer(30, 'until a session of the console ends', [1, 365]),
   signInsPerEmail: integer(10, 'attempts per 15 minutes on one email from one address'),
-  signInsPerAddress: integer(100, 'attempts per 15 minutes from one IPv4 address or IPv6 /64'),
-  signInsPerSite: integer(400, 'attempts per 15 minutes from one IPv6 /48'),
-  signUpsPerAddress: integer(10, 'sign-ups per hour from one IPv4 address or IPv6 /64'),
-  signUpsPerSite: integer(40, 'sign-ups per hour from one IPv6 /48'),
+  signInsPerAddress: integer(
+    100,
+    'attempts per 15 minutes from one IPv4 address or IPv6 /64, four times as many from one IPv6 /48',
+  ),
+  signUpsPerAddress: integer(
+    10,
+    'sign-ups per hour from one IPv4 address or IPv6 /64, four times as many from one IPv6 /48',
+  ),
 })
 
 /** The environment variable of a setting: PRICE_FILES of priceFiles. */
@@ -460,8 +432,6 @@ export interface Config extends Static<typeof Settings>, ServiceAddresses, Payme
   invoices: InvoiceSettings | null
   /** Null: every call needs a key. */
   callPayment: CallPaymentSettings | null
-  /** Maximum size of responses kept for repeats with the same Idempotency-Key, bytes. */
-  keptReplies: { perAnswer: number; perAccount: number; inAll: number }
 }
 
 /** Placeholders for commands that use no service and no secret, which make their environment valid. */
@@ -487,11 +457,6 @@ export function readConfig(environment: Environment): Readonly<Config> {
     operatorProvider: readOperatorProvider(environment, problems),
     invoices: readInvoiceSettings(environment, problems),
     callPayment: readCallPaymentSettings(environment, problems),
-    keptReplies: {
-      perAnswer: settings.keptReplyBytesMax,
-      perAccount: settings.keptRepliesBytesPerAccount,
-      inAll: settings.keptRepliesBytesInAll,
-    },
   }
   if (config.host !== 'localhost' && isIP(config.host) === 0) problems.push('HOST must be an IP address')
   if (config.operatorSsoOnly && config.operatorProvider === null)

@@ -93,7 +93,7 @@ test('settings are read as their schemas say, and have their defaults where they
     publicUrl: null,
     catalogFile: null,
     concurrentCalls: 100,
-    keptReplies: { perAnswer: 1_048_576, perAccount: 16_777_216, inAll: 536_870_912 },
+    keptReplyBytesMax: 1_048_576,
   })
 })
 

@@ -135,7 +135,7 @@ export async function startDispatchRole(
         lockMs: config.jobLockMs,
         graceMs: config.shutdownGraceMs,
         unconfirmedSettlementsMax: Math.ceil(config.unconfirmedSettlementsMax / served.length),
-        wholeCompletionBytesMax: config.keptReplies.perAnswer,
+        wholeCompletionBytesMax: config.keptReplyBytesMax,
       },
       clock: Date.now,
       fleetClock: clients.fleetClock,

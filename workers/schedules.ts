@@ -4,8 +4,8 @@ import { pruneSentMails } from '../src/accounts/mail/sent-mail-store.ts'
 import { exportCalls } from '../src/billing/analytics/export-calls.ts'
 import { archiveDueMonths } from '../src/billing/archive/archive-due-months.ts'
 import { createMonthPartitions } from '../src/billing/archive/month-partitions.ts'
-import { createAuditSchedule } from '../src/billing/audit/audit-schedule.ts'
-import { failureCreditLimits } from '../src/billing/audit/failure-credit-audit.ts'
+import { AUDIT_EVERY_MS, createAuditSchedule } from '../src/billing/audit/audit-schedule.ts'
+import { FAILURE_CREDIT_LIMITS } from '../src/billing/audit/failure-credit-audit.ts'
 import { runAudit } from '../src/billing/audit/run-audit.ts'
 import { pruneCallFeedback } from '../src/billing/call-records/call-feedback-store.ts'
 import { createBalanceStore } from '../src/billing/ledger/balance-store.ts'
@@ -22,7 +22,7 @@ import { pruneStoredResponses } from '../src/calls/stored-responses/stored-respo
 import type { Clients, openQueues } from '../src/compose/clients.ts'
 import type { Money } from '../src/compose/money.ts'
 import type { Config } from '../src/config.ts'
-import { unchargedCostLimits } from '../src/core/billing/uncharged-cost.ts'
+import { UNCHARGED_COST_LIMITS } from '../src/core/billing/uncharged-cost.ts'
 import { newId } from '../src/core/kernel/ids.ts'
 import { DAY_MS } from '../src/core/kernel/time.ts'
 import { eraseDeletedAccounts, hasErasures } from '../src/operations/account-erasure.ts'
@@ -116,22 +116,22 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
     accounts: createAccountStore(postgres, postLedger),
     announce,
     auditedAction: createAuditLog(postgres, logger).auditedAction,
-    limits: unchargedCostLimits(config),
+    limits: UNCHARGED_COST_LIMITS,
     logger,
     clock: Date.now,
   }
   const audit = {
     ...deps,
     postgres: auditPostgres,
-    unchargedCost: unchargedCostLimits(config),
-    failureCredits: failureCreditLimits(config),
+    unchargedCost: UNCHARGED_COST_LIMITS,
+    failureCredits: FAILURE_CREDIT_LIMITS,
     repairsAllowances: true,
   }
   const audits = createAuditSchedule({
     ...deps,
     audit: (reach) => runAudit({ ...audit, reach }),
     runs: parts.audits,
-    everyMs: config.auditEveryMinutes * MINUTE_MS,
+    everyMs: AUDIT_EVERY_MS,
   })
   const expired = {
     'idempotency-keys': (stopping: AbortSignal) => pruneSettledKeys(postgres, stopping),

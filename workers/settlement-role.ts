@@ -124,7 +124,7 @@ export async function startSettlementRole(
   const stopSendingAlarms = startAlarmSender({
     notices: createAlarmNoticeStore(postgres),
     sealer: createSealer(config.masterKeys, DESTINATION_PURPOSE),
-    post: createPostWebhook({ allowPrivate: config.alarmsAllowPrivate, timeoutMs: config.webhookTimeoutMs }),
+    post: createPostWebhook({ allowPrivate: config.alarmsAllowPrivate }),
     sender: { source: publicUrl === null ? hostname() : new URL(publicUrl).host, publicUrl },
     ...{ mailer, logger, random: Math.random },
   })

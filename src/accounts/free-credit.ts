@@ -7,6 +7,7 @@ import type { PicoUsd } from '../core/kernel/money.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
+import { SITE_FACTOR } from '../platform/redis/rate-limiter.ts'
 import { defineScript, type Redis } from '../platform/redis/redis.ts'
 import { freeCreditBudgetKey, freeCreditNetworkKey } from '../platform/redis/redis-keys.ts'
 import type { PostLedger } from './account-store.ts'
@@ -105,9 +106,8 @@ const DAY_SECONDS = 86_400
 interface FreeCreditLimits {
   /** For the whole gateway, per clock hour (UTC). */
   budgetPico: PicoUsd
-  /** Credits a day (UTC) for an IPv4 address or an IPv6 /64, and for an IPv6 /48. */
+  /** Credits a day (UTC) for an IPv4 address or an IPv6 /64; `SITE_FACTOR` times as many for an IPv6 /48. */
   freeCreditsPerAddress: number
-  freeCreditsPerSite: number
 }
 
 type FreeCreditReservation = 'reserved' | 'network_used' | 'budget_used'
@@ -137,7 +137,7 @@ export function createFreeCreditBudget(redis: Redis, limits: FreeCreditLimits, c
         HOUR_SECONDS * 2,
         DAY_SECONDS * 2,
         limits.freeCreditsPerAddress,
-        ...(site === null ? [] : [limits.freeCreditsPerSite]),
+        ...(site === null ? [] : [limits.freeCreditsPerAddress * SITE_FACTOR]),
       ]) as Promise<FreeCreditReservation>
     },
   }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { mailboxOf } from '../core/kernel/email-address.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
-import { consume, networkLimiter } from '../platform/redis/rate-limiter.ts'
+import { consume, createLimiter, createNetworkLimiter } from '../platform/redis/rate-limiter.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { throttlePrefix } from '../platform/redis/redis-keys.ts'
 
@@ -18,10 +17,8 @@ interface ThrottleLimits {
   /** Per 15 minutes for one email from one address; ten times as many from all addresses. */
   signInsPerEmail: number
   signInsPerAddress: number
-  signInsPerSite: number
   /** Within an hour. */
   signUpsPerAddress: number
-  signUpsPerSite: number
 }
 
 const QUARTER_HOUR_SECONDS = 900
@@ -39,19 +36,13 @@ const KNOWN_SECONDS = 90 * 86_400
 const knownKey = (both: string): string => `${throttlePrefix('sign-in-known')}:${both}`
 
 export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
-  const limiter = (name: string, points: number, duration: number) =>
-    new RateLimiterRedis({ storeClient: redis, keyPrefix: throttlePrefix(name), points, duration })
+  const limiter = (name: string, points: number, seconds: number) =>
+    createLimiter(redis, name, points, seconds)
   // Guessing from one address does not lock out other addresses of that account.
   const byBoth = limiter('sign-in-email-address', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
   const byEmail = limiter('sign-in-email', limits.signInsPerEmail * ADDRESSES_FACTOR, QUARTER_HOUR_SECONDS)
-  const signIns = networkLimiter(
-    limiter('sign-in-address', limits.signInsPerAddress, QUARTER_HOUR_SECONDS),
-    limiter('sign-in-site', limits.signInsPerSite, QUARTER_HOUR_SECONDS),
-  )
-  const signUps = networkLimiter(
-    limiter('sign-up-address', limits.signUpsPerAddress, HOUR_SECONDS),
-    limiter('sign-up-site', limits.signUpsPerSite, HOUR_SECONDS),
-  )
+  const signIns = createNetworkLimiter(redis, 'sign-in', limits.signInsPerAddress, QUARTER_HOUR_SECONDS)
+  const signUps = createNetworkLimiter(redis, 'sign-up', limits.signUpsPerAddress, HOUR_SECONDS)
   const mails = limiter('verification-mail', VERIFICATION_MAILS_PER_HOUR, HOUR_SECONDS)
   const invitations = limiter('invitation', INVITATIONS_PER_DAY, DAY_SECONDS)
   const unpaidInvitations = limiter('unpaid-invitation', UNPAID_INVITATIONS_PER_DAY, DAY_SECONDS)

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
 import { createAuditRunStore } from '../billing/audit/audit-run-store.ts'
-import { failureCreditLimits } from '../billing/audit/failure-credit-audit.ts'
+import { FAILURE_CREDIT_LIMITS } from '../billing/audit/failure-credit-audit.ts'
 import { type AuditReport, runAudit } from '../billing/audit/run-audit.ts'
 import { readConfig } from '../config.ts'
-import { unchargedCostLimits } from '../core/billing/uncharged-cost.ts'
+import { UNCHARGED_COST_LIMITS } from '../core/billing/uncharged-cost.ts'
 import { closeCallQueues, openCallQueues } from '../platform/queues/call-queues.ts'
 import { withClients } from './clients.ts'
 import { type CommandOutput, lines, runAsProcess } from './run-command.ts'
@@ -24,8 +24,8 @@ export async function audit(args: string[], environment: NodeJS.ProcessEnv): Pro
     async ({ postgres, redis }) => {
       const queues = openCallQueues(redis)
       try {
-        const unchargedCost = unchargedCostLimits(config)
-        const failureCredits = failureCreditLimits(config)
+        const unchargedCost = UNCHARGED_COST_LIMITS
+        const failureCredits = FAILURE_CREDIT_LIMITS
         const at = new Date()
         const report = await runAudit({
           postgres,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { createAccountThrottle } from '../accounts/account-throttle.ts'
 import { startKeyCache } from '../accounts/key-cache.ts'
-import { createKeyEditThrottle } from '../accounts/key-edit-throttle.ts'
 import { createKeyHasher } from '../accounts/key-hash.ts'
 import { createKeyStore } from '../accounts/key-store.ts'
 import { createPresetCache } from '../accounts/presets/preset-cache.ts'
@@ -32,19 +32,17 @@ import { createPlatformKeyManagement } from '../operations/platform-key-manageme
 import { createRefusalCounter } from '../operations/refusal-counter.ts'
 import { createRefusalStore } from '../operations/refusal-store.ts'
 import { createRefundTopUp } from '../operations/top-up-refunds.ts'
-import { createSettingsThrottle } from '../payments/auto-top-up-throttle.ts'
 import { createCallPayments } from '../payments/x402/call-payments.ts'
-import { createQuoteThrottle } from '../payments/x402/quote-throttle.ts'
 import { openBodyStore } from '../platform/body-store/create-body-store.ts'
 import { createReadiness } from '../platform/observability/readiness.ts'
 import { announceKeyChange, type KeyChange } from '../platform/redis/key-changes.ts'
+import { createNetworkLimiter } from '../platform/redis/rate-limiter.ts'
 import { keepSubscriberLimit } from '../platform/redis/redis-subscriber-limit.ts'
 import { createSealer } from '../platform/sealing.ts'
 import { checkKey } from '../providers/listings/check-key.ts'
 import { enableProvider } from '../routing/circuit-breaker/breaker-store.ts'
 import { createOfferStates, followOfferHealth } from '../routing/circuit-breaker/offer-health.ts'
 import { followOfferMeasures } from '../routing/offer-measures.ts'
-import { createWebhookThrottle } from '../webhooks/webhook-throttle.ts'
 import { openAnalytics } from './analytics.ts'
 import { composeCallPaths } from './call-path.ts'
 import { composeCatalog } from './catalog.ts'
@@ -56,6 +54,8 @@ import { openReportsReplica } from './reports-replica.ts'
 /** Concurrent reports of signed-in accounts, of one instance and of one account. */
 const CONSOLE_REPORTS_MAX = 16
 const CONSOLE_REPORTS_PER_ACCOUNT_MAX = 6
+/** The period of the limit of requests without a key. */
+const QUOTES_SECONDS = 60
 /** Maximum time of a provider for checking a key. */
 const KEY_CHECK_MS = 4_000
 
@@ -195,7 +195,7 @@ export async function composeApi(
         holds: money.holds,
         clock,
       }),
-      throttle: createQuoteThrottle(redis, config),
+      throttle: createNetworkLimiter(redis, 'quote', config.x402QuotesPerAddress, QUOTES_SECONDS),
       ...{ publicUrl, limits: config, logger },
     },
     catalog: catalog.snapshot,
@@ -229,9 +229,7 @@ export async function composeApi(
     putFeedback: (feedback: CallFeedback) => putCallFeedback(postgres, feedback),
     rateTimes: (snapshot: CatalogSnapshot) => readRateChangeTimes(reportsPostgres, snapshot),
     refundTopUp: createRefundTopUp({ ...money.payments, auditedAction }),
-    webhookThrottle: createWebhookThrottle(redis),
-    settingsThrottle: createSettingsThrottle(redis),
-    keyEditThrottle: createKeyEditThrottle(redis),
+    throttleAccount: createAccountThrottle(redis),
     /** Bounds the reports that signed-in accounts read at a time. */
     consoleSlots: reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX),
   }

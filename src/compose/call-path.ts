@@ -13,7 +13,7 @@ import { createLoadBound, FEW_CALLS } from '../calls/api/load-bound.ts'
 import { createCleanupTasks } from '../calls/cleanup-tasks.ts'
 import type { TakeSlotOfShard } from '../calls/in-process-link.ts'
 import { createCallBodies } from '../calls/protocol/call-bodies.ts'
-import { createCompletionArchive, createIdempotency } from '../calls/protocol/idempotency.ts'
+import { createCompletionArchive, createIdempotency, KEPT_REPLIES } from '../calls/protocol/idempotency.ts'
 import type { Config } from '../config.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { createSharedRoom } from '../core/kernel/shared-room.ts'
@@ -42,7 +42,10 @@ export function composeCallTexts(
   const sealer = createSealer(masterKeys, 'call-body')
   const bodies = createCallBodies({ ...config, name: `switchyard-${role}-bodies`, sealer, logger })
   resources.defer(() => bodies.close())
-  const archive = createCompletionArchive(redis, createSealer(masterKeys, 'kept-reply'), config.keptReplies)
+  const archive = createCompletionArchive(redis, createSealer(masterKeys, 'kept-reply'), {
+    ...KEPT_REPLIES,
+    perAnswer: config.keptReplyBytesMax,
+  })
   return { bodies, archive }
 }
 

@@ -73,6 +73,11 @@ import { createDeliveryLog, createRetryDelivery } from '../webhooks/delivery-log
 import { createEndpointStore, WEBHOOK_SECRET_PURPOSE } from '../webhooks/endpoint-store.ts'
 import type { Money } from './money.ts'
 
+/** Prompt logs, and stored responses, of one account. */
+const LOG_BYTES_PER_ACCOUNT = 512 * 1024 * 1024
+/** A session of the console ends after this. */
+const SESSION_MS = 30 * DAY_MS
+
 /** The clients of the people services; the caller owns and closes them. */
 export interface PeopleClients {
   postgres: Postgres
@@ -116,13 +121,13 @@ export function composePeople(config: Readonly<Config>, clients: PeopleClients, 
   })
   const deliveries = createDeliveryLog(postgres)
   const promptLogs = createPromptLogStore(postgres, createSealer(masterKeys, PROMPT_LOG_PURPOSE), {
-    bytesPerAccount: config.promptLogBytesPerAccount,
+    bytesPerAccount: LOG_BYTES_PER_ACCOUNT,
     bytesInAll: config.promptLogBytesInAll,
   })
   const storedResponses = createStoredResponseStore(
     responsesPostgres,
     createSealer(masterKeys, STORED_RESPONSE_PURPOSE),
-    { bytesPerAccount: config.promptLogBytesPerAccount, bytesInAll: config.promptLogBytesInAll },
+    { bytesPerAccount: LOG_BYTES_PER_ACCOUNT, bytesInAll: config.promptLogBytesInAll },
   )
   const announceAccount = (accountId: string) => announce({ accountId })
   const presets = createPresetStore({
@@ -256,15 +261,14 @@ export function composeSignIn(
   const { passkeys, totp, codes } = factors
   const steps = createSignInSteps(postgres)
   const secondFactor = createSecondFactor({ ...shared, totp, passkeys, codes, steps })
-  const sessionMs = config.sessionDays * DAY_MS
   const signIn = createSignInService({
     ...shared,
-    ...{ accounts, sessions, steps, secondFactor, passkeys, verification, logger, sessionMs },
+    ...{ accounts, sessions, steps, secondFactor, passkeys, verification, logger, sessionMs: SESSION_MS },
   })
   return {
     sessions,
     secondFactor,
-    sessionMs,
+    sessionMs: SESSION_MS,
     isDelivered,
     throttle,
     freeCredits,

@@ -60,7 +60,7 @@ function presetRoutes(
   audienceOf: (app: FastifyInstance) => Audience,
 ): FastifyPluginAsyncTypebox {
   return async (app) => {
-    const { presets, keyEditThrottle } = app.services
+    const { presets, throttleAccount } = app.services
     const { requester, hooks, changing, schema, author, record } = audienceOf(app)
     const ofName = { ...schema, params: Type.Object({ name: Type.String() }) }
     const changes = { ...changing, bodyLimit: BODY_LIMIT_BYTES }
@@ -84,7 +84,7 @@ function presetRoutes(
         throw invalid('settings', 'Send `settings`, or the number of an earlier version as `restore`.')
       const version = { name, author: author(request) }
       const read = settings && readPresetSettings(settings)
-      await keyEditThrottle(accountId)
+      await throttleAccount('key-edit', accountId)
       const saved = read
         ? await presets.save(accountId, { ...version, settings: read })
         : await presets.restore(accountId, { ...version, version: restore! })
@@ -118,7 +118,7 @@ function presetRoutes(
     app.delete(`${path}/:name`, { ...changes, schema: deleting }, async (request) => {
       const { accountId } = requester(request)
       const { name } = request.params
-      await keyEditThrottle(accountId)
+      await throttleAccount('key-edit', accountId)
       if (!(await presets.remove(accountId, name))) throw unknownPreset()
       await record(request, 'preset.deleted', name, { name })
       return { name, object: 'preset' as const, deleted: true as const }

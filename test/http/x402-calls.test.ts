@@ -11,8 +11,8 @@ import { CALL_PAYMENT_ACCOUNT, unitsToPico } from '../../src/core/payments/x402.
 import { createCallPaymentStore } from '../../src/payments/x402/call-payment-store.ts'
 import { closeCallPayments } from '../../src/payments/x402/close-call-payments.ts'
 import { createFacilitator } from '../../src/payments/x402/facilitator.ts'
-import { createQuoteThrottle } from '../../src/payments/x402/quote-throttle.ts'
 import { settleDuePayments } from '../../src/payments/x402/settle-due-payments.ts'
+import { createNetworkLimiter } from '../../src/platform/redis/rate-limiter.ts'
 import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startTestFacilitator, type TestFacilitator, TOKEN } from '../helpers/facilitator.ts'
@@ -201,7 +201,7 @@ describe('a quote', () => {
   })
 
   test('is made for one network so many times a minute', async () => {
-    const throttle = createQuoteThrottle(stack.redis, { x402QuotesPerAddress: 2, x402QuotesPerSite: 2 })
+    const throttle = createNetworkLimiter(stack.redis, 'quote', 2, 60)
     await throttle.consume('192.0.2.1')
     await throttle.consume('192.0.2.1')
     await expect(throttle.consume('192.0.2.1')).rejects.toMatchObject({ code: 'rate_limit_exceeded' })

@@ -77,8 +77,8 @@ type PostWebhook = (url: string, body: string, headers: Record<string, string>) 
 export interface PostWebhookOptions {
   /** Permits private addresses, any port, and plain http. */
   allowPrivate: boolean
-  /** From start to end of the response. */
-  timeoutMs: number
+  /** From start to end of the response, ms. Shorter than the lease of a queued delivery, so that it is not made twice at once. */
+  timeoutMs?: number
   /** Name resolution. By default DNS only, and the system's resolver if private addresses are allowed. */
   resolve?: ResolveName
 }
@@ -93,7 +93,7 @@ const ERROR_LENGTH_MAX = 200
  */
 export function createPostWebhook({
   allowPrivate,
-  timeoutMs,
+  timeoutMs = 15_000,
   resolve = allowPrivate ? lookup : createResolveName(),
 }: PostWebhookOptions): PostWebhook {
   const guardedLookup = createGuardedLookup(resolve, (address) => allowPrivate || isPublicAddress(address))

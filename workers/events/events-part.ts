@@ -30,6 +30,10 @@ import { startEventsWorker } from '../events-worker.ts'
 import { createPostWebhook } from './deliver-event.ts'
 
 const CONCURRENCY = 32
+/** Events and their delivery log. */
+const KEEP_EVENTS_MS = 30 * DAY_MS
+/** Of failures without a success. */
+const DISABLE_AFTER_MS = 5 * DAY_MS
 
 /** Separate clients for events, so that slow endpoints never delay a settlement. */
 export interface EventsClients {
@@ -66,7 +70,7 @@ export function startEvents(
           due.map((id) => ({ kind: 'event', ...id })),
         ),
     },
-    keepEventsMs: config.eventRetentionDays * DAY_MS,
+    keepEventsMs: KEEP_EVENTS_MS,
     logger,
   })
   const worker = startEventsWorker({
@@ -75,12 +79,9 @@ export function startEvents(
     jobLockMs: config.jobLockMs,
     deliveries,
     sealer: createSealer(config.masterKeys, WEBHOOK_SECRET_PURPOSE),
-    post: createPostWebhook({
-      allowPrivate: config.webhooksAllowPrivate,
-      timeoutMs: config.webhookTimeoutMs,
-    }),
+    post: createPostWebhook({ allowPrivate: config.webhooksAllowPrivate }),
     retryDelaysMs: RETRY_DELAYS_MS,
-    disableAfterMs: config.webhookDisableAfterDays * DAY_MS,
+    disableAfterMs: DISABLE_AFTER_MS,
     clock: Date.now,
     random: Math.random,
     logger,

@@ -7,6 +7,8 @@ import { AuditBusyError } from './audit-turn.ts'
 import type { AuditReach } from './ledger-audit.ts'
 import type { AuditReport } from './run-audit.ts'
 
+/** Between two scheduled audits of the fleet. */
+export const AUDIT_EVERY_MS = 15 * 60_000
 const TRY_AGAIN_MS = 60_000
 /** An audit that keeps failing is tried again after 1, 2, 4 … minutes, at most after this. */
 const TRY_AGAIN_MAX_MS = 6 * 3_600_000
@@ -38,7 +40,7 @@ export function createAuditSchedule(options: {
   redis: Redis
   audit: (reach: AuditReach) => Promise<AuditReport>
   runs: AuditRunStore
-  /** Between two scheduled audits of the fleet; 0: only when an operator asks. */
+  /** Between two scheduled audits of the fleet. */
   everyMs: number
   logger: Logger
   clock: () => number
@@ -88,7 +90,7 @@ export function createAuditSchedule(options: {
 
   /** Another process may have audited since `nextAt` was set. */
   const isScheduled = async (): Promise<boolean> => {
-    if (everyMs === 0 || clock() < nextAt) return false
+    if (clock() < nextAt) return false
     const latest = await runs.latest()
     const restsUntil = Number((await redis.get(AUDIT_RESTS_UNTIL)) ?? 0)
     nextAt = Math.max(nextAt, (latest?.at.getTime() ?? 0) + everyMs, restsUntil)

@@ -10,14 +10,7 @@ export interface FailureCreditLimits {
   floorPico: bigint
 }
 
-/** The configured limits. */
-export const failureCreditLimits = (config: {
-  failureCreditsPercent: number
-  failureCreditsFloorUsd: string
-}): FailureCreditLimits => ({
-  percent: config.failureCreditsPercent,
-  floorPico: parseUsd(config.failureCreditsFloorUsd),
-})
+export const FAILURE_CREDIT_LIMITS: FailureCreditLimits = { percent: 5, floorPico: parseUsd('1.00') }
 
 /** What one account was credited on a day (UTC) for charged calls whose client received an error. */
 export interface FailureCredits {

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { type BudgetHolder, drawText } from '../../core/billing/budget.ts'
+import { PRIORITY_MAX, type QueueTurn } from '../../core/calls/fair-queue.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { DISPATCH_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
-import { defineScript, type Redis, type RedisScript } from '../../platform/redis/redis.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
 import {
   accountKeys,
   admittedKey,
@@ -11,7 +11,7 @@ import {
   queuePrefix,
   shardOf,
 } from '../../platform/redis/redis-keys.ts'
-import { forRelayChannels } from '../../platform/redis/relay-channel.ts'
+import { defineHoldScript } from './define-hold-script.ts'
 
 /** Exceeds the time in which the admission of a call may be sent to Redis twice. */
 export const MARK_MS = 20_000
@@ -207,59 +207,6 @@ function readAnswer([outcome, limit, requests, tokens, reset, ...more]: unknown[
       throw new Error(`admit.lua returned ${String(outcome)}`)
   }
 }
-
-/** BullMQ's priorities: 0 goes before all others, 1 before 2, up to this one. */
-export const PRIORITY_MAX = 2 ** 21 - 1
-
-/** Each open call beyond the share delays a call's turn by this much. */
-const STEP_MS = 50
-
-export interface QueueTurnSettings {
-  /** Open calls of an account that wait in order of arrival. */
-  accountQueueShare: number
-  /** Maximum wait for a worker. */
-  queueWaitMs: number
-}
-
-/** The turn of a call that arrives now. admit.lua computes its priority from it. */
-export interface QueueTurn {
-  /** Open calls of an account that wait in order of arrival. */
-  share: number
-  /** The current time step, and the last step that the call may be delayed to. */
-  step: number
-  lastStep: number
-}
-
-/** The turn of a call that arrives at `nowMs`. */
-export const queueTurn = (nowMs: number, settings: QueueTurnSettings): QueueTurn => ({
-  share: settings.accountQueueShare,
-  step: Math.floor(nowMs / STEP_MS),
-  lastStep: Math.floor((nowMs + settings.queueWaitMs / 2) / STEP_MS),
-})
-
-/**
- * A call's priority in the dispatch queue, which prevents a flood of one account from delaying others. Calls of an
- * account with few open calls have none (0): they are served first, in order of arrival. Each call beyond the share is
- * queued as if it had arrived later, by one step for every open call beyond it, so several floods take turns. The delay
- * ends at half the queue wait: however many open calls its account has, a call is overtaken only by calls that arrive
- * within that time. `openCalls` includes this call. admit.lua computes the same.
- *
- * Priorities repeat every 29 hours (PRIORITY_MAX steps); calls beyond a share that wait at that moment are overtaken by
- * later ones, for at most the maximum queue wait.
- */
-export function queuePriority(openCalls: number, { share, step, lastStep }: QueueTurn): number {
-  const beyond = openCalls - share
-  return beyond <= 0 ? 0 : 1 + (Math.min(step + beyond, lastStep) % PRIORITY_MAX)
-}
-
-const read = (file: string | URL): string => readFileSync(new URL(file, import.meta.url), 'utf8')
-
-/** The Lua functions over holds, prepended to every script that opens, changes or closes one. */
-const HOLDS = read('./holds.lua')
-
-/** Defines a script over holds on a client; `file` is its URL. */
-export const defineHoldScript = (redis: Redis, name: string, file: URL): RedisScript =>
-  defineScript(redis, name, forRelayChannels(redis, HOLDS + read(file)))
 
 export interface OpenHold {
   callId: string

@@ -15,7 +15,7 @@ import {
 } from '../../core/billing/budget.ts'
 import { type Redis, redisOf } from '../../platform/redis/redis.ts'
 import { accountKeys, allowanceKey } from '../../platform/redis/redis-keys.ts'
-import { defineHoldScript } from './admission.ts'
+import { defineHoldScript } from './define-hold-script.ts'
 
 /** A reading of the spending of a budget, to compute its allowance from. */
 export interface AllowanceReading {

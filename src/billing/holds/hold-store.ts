@@ -10,8 +10,9 @@ import {
   shardNumbers,
   shardOf,
 } from '../../platform/redis/redis-keys.ts'
-import { createAdmission, defineHoldScript, parseHold } from './admission.ts'
+import { createAdmission, parseHold } from './admission.ts'
 import { createAllowanceCache } from './allowance-cache.ts'
+import { defineHoldScript } from './define-hold-script.ts'
 
 /** Time from the last deadline of a call until a sweep may close its hold. */
 export const HOLD_SLACK_MS = 60_000

@@ -1,13 +1,10 @@
 import type { KeyRecord } from '../../accounts/key-cache.ts'
-import {
-  type AdmissionReply,
-  type AdmissionRequest,
-  type AdmitToRedis,
-  type QueueTurnSettings,
-  queuePriority,
-  queueTurn,
-  type RateLimited,
-  type RateState,
+import type {
+  AdmissionReply,
+  AdmissionRequest,
+  AdmitToRedis,
+  RateLimited,
+  RateState,
 } from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
@@ -15,6 +12,7 @@ import { budgetsOf, drawText, type RunningBudget } from '../../core/billing/budg
 import { writeBody } from '../../core/calls/call-body.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { CallLabels } from '../../core/calls/call-labels.ts'
+import { type QueueTurnSettings, queuePriority, queueTurn } from '../../core/calls/fair-queue.ts'
 import { type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'

@@ -82,7 +82,12 @@ const TELL_AGAIN_MS = 500
  *              takes it over can still learn what was delivered
  *   ended      a last frame, or given up
  *
- *   waiting → open → stopping → abandoned → ended, where each may be left out
+ *   waiting → open                          a run delivered the first content
+ *   waiting, open → stopping                this instance stops
+ *   waiting, open, stopping → abandoned     the client left, or this side gave up: a deadline, frames that stay missing, a lost
+ *                                           worker, a suspended account, no last frame in time after `stopping`
+ *   waiting, open, stopping, abandoned → ended  the last frame of a run came, no worker has the call any more, or it has
+ *                                           lingered for a minute
  *
  * Frames are numbered per run. A gap delays the following frames and causes a resend request. A silent call is looked
  * up (see where-is.ts), since the lost frame may have been the last. A cancel may be lost as well.

@@ -10,11 +10,11 @@ interface CallBodiesOptions {
   /** Shown in pg_stat_activity. */
   name: string
   sealer: ByteSealer
-  /** A longer body is stored in PostgreSQL. */
-  largeBodyBytes: number
   logger: Logger
 }
 
+/** A longer body is stored in PostgreSQL. */
+const BODY_OF_JOB_MAX = 256 * 1024
 /** A separate pool, so that large values delay nothing else, with short timeouts. */
 const POOL = { poolSize: 4, connectTimeoutMs: 1_500, statementTimeoutMs: 8_000 }
 
@@ -31,10 +31,10 @@ const DROP = 'DELETE FROM call_bodies WHERE call_id = $1'
 export type CallBodies = ReturnType<typeof createCallBodies>
 
 export function createCallBodies(options: CallBodiesOptions) {
-  const { sealer, largeBodyBytes } = options
+  const { sealer } = options
   const pool = createPostgresPool({ ...options, ...POOL })
   const seal = (callId: CallId, body: string): string | null =>
-    body.length <= largeBodyBytes ? sealer.seal(body, callId) : null
+    body.length <= BODY_OF_JOB_MAX ? sealer.seal(body, callId) : null
   return {
     /** Seals a body for its job; null if it must be stored beside it. */
     seal,

@@ -271,6 +271,9 @@ end
 uncount(ARGV[3], KEYS[2])
 redis.call('DEL', KEYS[2])`
 
+/** Bytes of kept responses; the oldest beyond are evicted. */
+export const KEPT_REPLIES = { perAccount: 16 * 1024 * 1024, inAll: 512 * 1024 * 1024 }
+
 /**
  * Responses of calls with an Idempotency-Key, kept sealed for a day so that a repeat gets the same response. The only
  * stored text of calls. Bounded: beyond a maximum, the oldest responses are dropped.

@@ -46,8 +46,11 @@ interface CallOutboxOptions {
 
 /**
  * The numbered frames of one claim of one call. The last ones are kept for resending, or all of them if the whole
- * response is kept for repeats and is not too long. States: unused → sending → ended, after which the kept frames are
- * only sent again.
+ * response is kept for repeats and is not too long. States:
+ *
+ *   unused → sending         the first frame was sent
+ *   unused, sending → ended  the last frame was sent, by this outbox or by the step that finishes the call; the kept frames are
+ *                            only sent again
  */
 export class CallOutbox {
   readonly callId: CallId

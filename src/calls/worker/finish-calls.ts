@@ -1,4 +1,4 @@
-import { defineHoldScript } from '../../billing/holds/admission.ts'
+import { defineHoldScript } from '../../billing/holds/define-hold-script.ts'
 import type { RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { SettlementRecord } from '../../core/calls/call-job.ts'
 import {

@@ -62,7 +62,8 @@ const TRUSTED_LOCK_PART = 2 / 3
  *   requeued  Redis lost the job; a delayed one replaces it, whose delay is the lock
  *   over      another worker has the call (its run here ends, and settles nothing), or the run has ended
  *
- *   held → requeued → over, or held → over
+ *   held → requeued        Redis lost the job, and no other worker can have it
+ *   held, requeued → over  another worker has claimed the call, or its run here has ended
  *
  * A lock that expired while no other worker claimed the call is reclaimed: this worker or Redis was blocked, or Redis lost
  * its last writes. If its job was lost with them, or with all of Redis's data, the call is requeued: no other worker can have

@@ -37,14 +37,7 @@ export interface UnchargedCostLimits {
   floorPico: bigint
 }
 
-/** The configured limits. */
-export const unchargedCostLimits = (config: {
-  unchargedCostPercent: number
-  unchargedCostFloorUsd: string
-}): UnchargedCostLimits => ({
-  percent: config.unchargedCostPercent,
-  floorPico: parseUsd(config.unchargedCostFloorUsd),
-})
+export const UNCHARGED_COST_LIMITS: UnchargedCostLimits = { percent: 25, floorPico: parseUsd('1.00') }
 
 /** Number of days compared: today and the days before. */
 export const UNCHARGED_COST_DAYS = 7

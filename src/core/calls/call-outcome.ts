@@ -103,17 +103,16 @@ export function lastFrameOf(
 
 /**
  * Usage is delivered where the provider reported it. A count of ours is charged, and reported only to extended calls, in
- * native responses and in those of tasks.
+ * native responses and in those of calls for a result.
  */
 function reportedUsage(
-  { usage, usageSource, nativeStop, served, reasoningTokens = 0 }: CompletedCall,
+  { usage, usageSource, nativeStop, message, reasoningTokens = 0 }: CompletedCall,
   { extended }: Pick<CallEnvelope, 'extended'>,
   chargePico: PicoText,
 ): ReportedUsage | null {
   const isUpstream = usageSource === 'upstream'
-  // Only a task has no completion tokens.
-  const isTask = served.completionLimit === 0
-  if (!extended) return nativeStop || isTask || isUpstream ? usage : null
+  const isResult = message.result !== undefined
+  if (!extended) return nativeStop || isResult || isUpstream ? usage : null
   const isWithin = isUpstream && reasoningTokens > 0 && reasoningTokens <= usage.completionTokens
-  return { ...usage, ...(isWithin && !nativeStop && !isTask && { reasoningTokens }), chargePico }
+  return { ...usage, ...(isWithin && !nativeStop && !isResult && { reasoningTokens }), chargePico }
 }

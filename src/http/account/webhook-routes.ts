@@ -27,7 +27,7 @@ export const DELIVERIES_SHOWN = 50
 /** The webhooks of an account: endpoints, their secrets (shown once), and deliveries. */
 export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
-  const { endpoints, deliveries, retryDelivery, webhookThrottle } = services
+  const { endpoints, deliveries, retryDelivery, throttleAccount } = services
   const toView = { onRequest: [app.requirePermission('view_integrations')] }
   const toChange = { onRequest: [app.requirePermission('integrations')] }
   const ofEndpoint = { ...toChange, schema: { params: OfId } }
@@ -93,7 +93,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const testing = { ...toChange, schema: { params: OfId, response: { 202: TestedWebhook } } }
   app.post('/webhooks/:id/test', testing, async (request, reply) => {
     const { id, accountId } = await own(request)
-    await webhookThrottle.test(accountId)
+    await throttleAccount('webhook-test', accountId)
     const eventId = await endpoints.test(id)
     if (eventId === null) throw unknownEndpoint()
     return reply.code(202).send({ event_id: eventId })
@@ -102,7 +102,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const retrying = { ...toChange, schema: { params: OfId, response: { 202: DeliveryView } } }
   app.post('/webhook-deliveries/:id/retry', retrying, async (request, reply) => {
     const accountId = actingOn(request).account.id
-    await webhookThrottle.retry(accountId)
+    await throttleAccount('webhook-retry', accountId)
     const delivery = await retryDelivery(request.params.id, accountId)
     if (!delivery)
       throw new ApiError('not_found', 'There is no failed delivery with this id to an enabled endpoint.')

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { AuditRun } from '../../billing/audit/audit-run-store.ts'
+import { AUDIT_EVERY_MS } from '../../billing/audit/audit-schedule.ts'
 import { jsonView } from '../../core/api/json-view.ts'
 import { AuditRunView, AuditView } from '../../core/api/operations.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
@@ -15,7 +16,7 @@ const ASKED_SECONDS = 600
 
 /** GET /audit/latest and /audit/runs: results of audits; POST /audit/run?full requests one from the settlement process. */
 export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { audits, auditLog, config, redis } = app.services
+  const { audits, auditLog, redis } = app.services
   const view = async (): Promise<AuditView> => {
     const [isAsked, isRunning, run] = await Promise.all([
       redis.exists(AUDIT_ASKED),
@@ -25,7 +26,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
     return {
       object: 'audit',
       running: isAsked === 1 || isRunning,
-      every_minutes: config.auditEveryMinutes,
+      every_minutes: AUDIT_EVERY_MS / 60_000,
       run: run && runView(run),
     }
   }

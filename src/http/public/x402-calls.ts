@@ -12,9 +12,9 @@ import { type CallId, newCallId } from '../../core/kernel/ids.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { CALL_PAYMENT_ACCOUNT, unitsToPico } from '../../core/payments/x402.ts'
 import type { CallPayments, Quote } from '../../payments/x402/call-payments.ts'
-import type { QuoteThrottle } from '../../payments/x402/quote-throttle.ts'
 import { clientNetworks } from '../../platform/network/client-networks.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
+import type { NetworkLimiter } from '../../platform/redis/rate-limiter.ts'
 import type { CompletionWriter } from '../calls/completion-writer.ts'
 import { whenResponseCloses } from '../calls/event-stream.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
@@ -22,7 +22,7 @@ import type { StandardKey } from '../plugins/authenticate.ts'
 /** Calls without a key, each paid by x402. */
 export interface PaidCalls {
   payments: CallPayments
-  throttle: QuoteThrottle
+  throttle: NetworkLimiter
   publicUrl: string | null
   /** Limits of all calls without a key together. */
   limits: GuestLimits
@@ -30,7 +30,6 @@ export interface PaidCalls {
 }
 
 interface GuestLimits {
-  x402RequestsPerMinute: number
   x402ConcurrentCalls: number
 }
 
@@ -49,11 +48,14 @@ export interface PaidCall {
   failed: (error: unknown) => Promise<void>
 }
 
+/** Of all calls without a key together. */
+const REQUESTS_PER_MINUTE = 6_000
+
 /** A guest is identified by the network, and after a payment by the wallet. */
 const guest = (keyId: string, limits: GuestLimits): StandardKey => ({
   ...plainKey(CALL_PAYMENT_ACCOUNT, keyId),
   accountLimits: {
-    requestsPerMinute: limits.x402RequestsPerMinute,
+    requestsPerMinute: REQUESTS_PER_MINUTE,
     concurrentCalls: limits.x402ConcurrentCalls,
   },
 })

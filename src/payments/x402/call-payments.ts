@@ -24,8 +24,6 @@ export interface CallPaymentLimits {
   callTimeoutMs: number
   nonStreamingCallTimeoutMs: number
   x402SettleWaitMs: number
-  /** Maximum sum of the open payments of a wallet. */
-  x402OpenPerWalletUsd: string
 }
 
 export interface CallPaymentsDependencies {
@@ -42,6 +40,8 @@ export interface Quote {
   endsBy: number
 }
 
+/** Maximum sum of the payments of a wallet that are not settled, or were refused in the last 30 days. */
+const OPEN_PER_WALLET_PICO = parseUsd('25.00')
 /** Validity beyond the call: for the payer to sign, and for settlement attempts without a response. */
 const VALID_BEYOND_CALL_MS = 600_000
 /** Minimum rest of the validity when the call starts. */
@@ -69,7 +69,6 @@ export async function createCallPayments(
   const facilitator = await createFacilitator(settings, limits.x402SettleWaitMs)
   const store = createCallPaymentStore(postgres)
   const refuseBehind = createBacklogBound(store, clock)
-  const openMaxPico = parseUsd(limits.x402OpenPerWalletUsd)
 
   /** Null: the header is not a payment. */
   const readPayment = (header: string): PaymentPayload | null => {
@@ -138,7 +137,10 @@ export async function createCallPayments(
         })
       }
       const overAt = endsBy + CALL_SLACK_MS
-      const reservation = await store.reserve({ callId, request, authorization, overAt }, openMaxPico)
+      const reservation = await store.reserve(
+        { callId, request, authorization, overAt },
+        OPEN_PER_WALLET_PICO,
+      )
       switch (reservation.kind) {
         case 'reserved':
           try {

@@ -12,13 +12,13 @@ export interface BodyStoreSettings {
   storedFilesS3Prefix: string
   storedFilesS3Region: string
   storedFilesS3Endpoint: string | null
-  storedFilesBytesPerAccount: number
   storedFilesBytesInAll: number
   storedFilesFreeDiskBytes: number
   masterKeys: MasterKeys
 }
 
 const PURPOSE = 'stored-bodies'
+const BYTES_PER_ACCOUNT = 256 * 1024 * 1024
 
 /**
  * Opens the configured store: a bucket if one is set, otherwise a folder of the data directory. Throws StartError if a
@@ -29,7 +29,7 @@ export async function openBodyStore(settings: BodyStoreSettings): Promise<BodySt
     storage: await openStorage(settings),
     sealer: createStreamSealer(settings.masterKeys, PURPOSE),
     limits: {
-      bytesPerAccount: settings.storedFilesBytesPerAccount,
+      bytesPerAccount: BYTES_PER_ACCOUNT,
       bytesInAll: settings.storedFilesBytesInAll,
       freeBytes: settings.storedFilesFreeDiskBytes,
     },

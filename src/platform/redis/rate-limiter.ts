@@ -1,9 +1,27 @@
-import { type RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { clientNetworks } from '../network/client-networks.ts'
+import type { Redis } from './redis.ts'
+import { throttlePrefix } from './redis-keys.ts'
+
+/** What an IPv6 /48 may do, as a multiple of what an IPv4 address or an IPv6 /64 may. */
+export const SITE_FACTOR = 4
+
+/** A limiter that counts in Redis for the whole fleet. */
+export const createLimiter = (
+  redis: Redis,
+  name: string,
+  points: number,
+  seconds: number,
+): RateLimiterRedis =>
+  new RateLimiterRedis({ storeClient: redis, keyPrefix: throttlePrefix(name), points, duration: seconds })
+
+export type NetworkLimiter = ReturnType<typeof createNetworkLimiter>
 
 /** Counts an address under its networks; a rejection by the narrower one does not count for the wider one. */
-export function networkLimiter(bySubnet: RateLimiterRedis, bySite: RateLimiterRedis) {
+export function createNetworkLimiter(redis: Redis, name: string, points: number, seconds: number) {
+  const bySubnet = createLimiter(redis, `${name}-address`, points, seconds)
+  const bySite = createLimiter(redis, `${name}-site`, points * SITE_FACTOR, seconds)
   return {
     async consume(networkAddress: string, again?: () => string): Promise<void> {
       const { subnet, site } = clientNetworks(networkAddress)

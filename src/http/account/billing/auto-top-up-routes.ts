@@ -27,7 +27,7 @@ const ASKING_MAX = 20
 /** The saved card of an account and its automatic top-ups. */
 export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
-  const { settingsThrottle } = services
+  const { throttleAccount } = services
   const { cards, autoTopUps } = services.payments
   const { requester, hooks } = bySession(app, 'billing')
   const options = topUpOptions(services)
@@ -66,7 +66,7 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
     if (settings.enabled && (await cards.find(accountId)) === null)
       throw new ApiError('conflict', 'Save a card first.')
     // Disabling always works.
-    if (settings.enabled) await settingsThrottle.autoTopUp(accountId)
+    if (settings.enabled) await throttleAccount('auto-top-up', accountId)
     await autoTopUps.save(accountId, settings)
     await app.recordAction(request, 'auto_top_up.set', accountId, {
       enabled: settings.enabled,

@@ -20,7 +20,7 @@ const BOUNDS: KeyBounds = { active: 200, inAll: 1_000 }
  */
 export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
-  const { keys: keyStore, editKey, keyEditThrottle, announce, catalog, limits, clock } = services
+  const { keys: keyStore, editKey, throttleAccount, announce, catalog, limits, clock } = services
   const ofSession = { onRequest: [app.requirePermission('keys')] }
   const ofKey = { ...ofSession, schema: { params: OfId, response: { 200: KeyView } } }
 
@@ -48,7 +48,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     details: ActionDetails = {},
   ): Promise<KeyView> => {
     if (key.state === 'revoked') throw new ApiError('invalid_request', 'A revoked key cannot be changed.')
-    await keyEditThrottle(key.accountId)
+    await throttleAccount('key-edit', key.accountId)
     await editKey(key, edit, keyAuthority(request))
     await app.recordAction(request, action, key.id, { name: key.name, ...details })
     return viewOf(request, (await keyStore.find(key.id)) ?? key)
@@ -119,7 +119,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const rotating = { ...ofSession, schema: { params: OfId, response: { 200: CreatedKey } } }
   app.post('/keys/:id/rotate-secret', rotating, async (request) => {
     const { id, name, accountId } = await ownKey(request)
-    await keyEditThrottle(accountId)
+    await throttleAccount('key-edit', accountId)
     const rotated = await keyStore.rotateSecret(id)
     if (!rotated) throw new ApiError('invalid_request', 'A revoked key cannot be changed.')
     await announce({ keyId: id })
