@@ -33,9 +33,38 @@ const at = (provider: string, model: string) => ({
   offers: [{ at: provider, model: `${model}.tag-gate`, cost: '0' }],
 })
 
+/** Streams as some real providers write them, each at every wire that it concerns. */
+const AS_REAL = {
+  'no-index': { model: 'calls-no-index.words-12' },
+  'one-index': { model: 'calls-one-index.words-12' },
+  'empty-ids': { model: 'calls-empty-ids.words-12' },
+  objects: { model: 'calls-objects.words-12' },
+  'named-stop': { model: 'finish-stop.words-12' },
+  nameless: { model: 'nameless-finish.words-12' },
+  glued: { model: 'glued.words-12' },
+  long: { model: 'long-event-1200.words-12' },
+  stale: { model: 'stale.words-12' },
+  'late-cache': { model: 'late-cache.words-12' },
+  'native-nameless': { model: 'nameless-finish.words-12', wire },
+  'native-late-cache': { model: 'late-cache.words-12', wire },
+}
+const PRICES_CACHE = {
+  rate: undefined,
+  list_price: { prompt: '1.00', completion: '2.00', cache_read: '0.10' },
+}
+const asReal = Object.entries(AS_REAL).map(([name, { model, ...more }]) => {
+  const at = 'wire' in more ? 'carillon' : 'quillon'
+  const offers = [{ at, model: `${model}.tag-gate`, cost: '0', ...more }]
+  return [`gate/real-${name}`, { ...ALONE, ...PRICES_CACHE, offers }] as const
+})
+/** Their names. */
+export const AS_REAL_MODELS = asReal.map(([name]) => name)
+
 /** The models that the checks ask for; what their names mean is in docs/simulated-providers.md. */
 export const GATE_MODELS: TestModels = {
   'gate/plain': [{ at: 'quillon', model: 'words-12.tag-gate' }],
+  ...Object.fromEntries(asReal),
+  'gate/tool-error': { ...ALONE, offers: [{ at: 'gazebo', model: 'tool-error-5.words-12.tag-gate' }] },
   'gate/failing': { ...ALONE, offers: [{ at: 'zanzibar', model: 'status-500.tag-gate' }] },
   'gate/refusing': { ...ALONE, offers: [{ at: 'orrery', model: 'status-402.tag-gate' }] },
   'gate/cut': { ...ALONE, offers: [{ at: 'vexillum', model: 'words-12.cut-after-5.tag-gate' }] },
@@ -85,6 +114,7 @@ export const HIDDEN_WORDS = [
   'isthmus',
   'dovecot',
   'lantern',
+  'gazebo',
 ]
 
 /** What the key for the check of rate limits may call in a minute. */

@@ -249,6 +249,7 @@ describe.each(WIRES)('%s', (wire) => {
       'ignore-stream',
       'missing-done',
       'burst-3',
+      'long-event-1200',
     ])('%s changes nothing about the answer', async (form) => {
       const { end, text } = await attempt(`${form}.words-12`)
       expect(end).toMatchObject({
@@ -266,6 +267,29 @@ describe.each(WIRES)('%s', (wire) => {
       expect((await attempt('negative-usage')).end.result).toMatchObject({
         usage: { completionTokens: expect.any(Number) },
       })
+    })
+
+    test('a connection that is stale when it is used again is no failure of the provider', async () => {
+      const upstreamModel = `stale.words-8.tag-${wire}`
+      await attempt('words-1')
+      const { end } = await attempt(upstreamModel)
+      expect(end.result).toMatchObject({ kind: 'finished', reason: 'stop' })
+      expect(providers.log.requests.filter(({ model }) => model === upstreamModel)).toHaveLength(2)
+    })
+
+    test('cache counts of the last event replace those before', async () => {
+      expect((await attempt('late-cache')).end.result).toMatchObject({
+        kind: 'finished',
+        usage: { promptTokens: 11, cachedTokens: 3 },
+      })
+    })
+
+    test('an end without a name is whole if the provider says that it is over', async () => {
+      const { end } = await attempt('nameless-finish.words-8')
+      const isSaid = wire !== 'google-generate-content'
+      expect(end.result).toMatchObject(
+        isSaid ? { kind: 'finished', reason: 'stop' } : failed('broken-stream'),
+      )
     })
 
     test('a refusal of the model ends the answer', async () => {
@@ -321,6 +345,7 @@ describe.each(WIRES)('%s', (wire) => {
       ['error-body-200', 'server-error'],
       ['error-event-0', 'server-error'],
       ['error-event-5', 'server-error'],
+      ['tool-error-5', 'server-error'],
       ['end-after-5', 'broken-stream'],
       ['cut-after-5', 'broken-stream'],
       ['reset-after-5', 'broken-stream'],

@@ -13,7 +13,10 @@ export type Fault =
   | { kind: 'slow-headers'; durationMs: number }
   | { kind: 'hang-after-headers' }
   | { kind: 'hang-after-role' }
-  | { kind: 'cut-after' | 'reset-after' | 'end-after' | 'stall-after' | 'error-event'; tokens: number }
+  | {
+      kind: 'cut-after' | 'reset-after' | 'end-after' | 'stall-after' | 'error-event' | 'tool-error'
+      tokens: number
+    }
   | { kind: 'malformed-event' }
   | { kind: 'error-body-200' }
   | { kind: 'html-200' }
@@ -26,6 +29,8 @@ export type Condition =
   | { kind: 'first-calls'; calls: number }
   /** Every Nth call of this model name. */
   | { kind: 'every-call'; period: number }
+  /** The connection has carried a request before. */
+  | { kind: 'reused-connection' }
 
 export interface Behaviour {
   faults: Array<{ when: Condition; fault: Fault }>
@@ -51,6 +56,10 @@ export interface Behaviour {
   callPieces: 'usual' | 'no-index' | 'one-index' | 'empty-ids' | 'objects'
   /** Sends no finish reason. */
   missingFinish: boolean
+  /** Prompt tokens read from a cache that its last event alone reports, a third of them; earlier ones report none. */
+  cachesLate: boolean
+  /** Bytes of padding in the event of the first token. */
+  paddingBytes: number
   /** No empty line between the finish reason and the usage. */
   gluesEvents: boolean
   /** Between the finish reason and the usage. */
@@ -106,6 +115,8 @@ const PLAIN: Behaviour = {
   finishReason: null,
   callPieces: 'usual',
   missingFinish: false,
+  cachesLate: false,
+  paddingBytes: 0,
   gluesEvents: false,
   usageDelayMs: 0,
   latencyMs: 0,
@@ -156,6 +167,9 @@ const TRAITS: readonly Row[] = [
     (how) => ({ callPieces: how as Behaviour['callPieces'] }),
   ],
   [/^missing-finish$/, () => ({ missingFinish: true })],
+  [/^nameless-finish$/, () => ({ finishReason: '' })],
+  [/^late-cache$/, () => ({ cachesLate: true })],
+  [/^long-event-(\d{1,5})$/, (kibibytes) => ({ paddingBytes: Number(kibibytes) * 1024 })],
   [/^glued$/, () => ({ gluesEvents: true })],
   [/^late-usage-(\d{1,5})$/, (ms) => ({ usageDelayMs: Number(ms) })],
   [/^latency-(\d{1,6})$/, (ms) => ({ latencyMs: Number(ms) })],
@@ -203,7 +217,7 @@ const FAULTS: ReadonlyArray<readonly [RegExp, (...groups: string[]) => Fault]> =
   [/^hang-after-headers$/, () => ({ kind: 'hang-after-headers' })],
   [/^hang-after-role$/, () => ({ kind: 'hang-after-role' })],
   [
-    /^(cut-after|reset-after|end-after|stall-after|error-event)(?:-(\d{1,5}))?$/,
+    /^(cut-after|reset-after|end-after|stall-after|error-event|tool-error)(?:-(\d{1,5}))?$/,
     (kind, tokens) => ({ kind: kind as 'cut-after', tokens: Number(tokens ?? DEFAULT_FAULT_TOKENS) }),
   ],
   [/^malformed-event$/, () => ({ kind: 'malformed-event' })],
@@ -241,6 +255,7 @@ function parseConditional(segment: string): Behaviour['faults'][number] | null {
   if (onProvider) return withFault({ kind: 'on-provider', provider: onProvider[1]! }, onProvider[2]!)
   const failOn = /^fail-on-([a-z0-9]+)$/.exec(segment)
   if (failOn) return withFault({ kind: 'on-provider', provider: failOn[1]! }, 'status-503')
+  if (segment === 'stale') return withFault({ kind: 'reused-connection' }, 'reset')
   const flaky = /^flaky-(\d{1,5})(?:-(.+))?$/.exec(segment)
   if (flaky) return withFault({ kind: 'first-calls', calls: Number(flaky[1]) }, flaky[2] ?? 'status-500')
   const every = /^every-(\d{1,5})-(.+)$/.exec(segment)
@@ -259,12 +274,18 @@ function withFault(when: Condition, text: string): Behaviour['faults'][number] |
 /**
  * The fault that strikes a call, or null.
  * @param callNumber how many calls this model name has had, this one included
+ * @param isReused whether its connection has carried a request before
  */
-export function activeFault(behaviour: Behaviour, provider: string, callNumber: number): Fault | null {
-  return behaviour.faults.find(({ when }) => strikes(when, provider, callNumber))?.fault ?? null
+export function activeFault(
+  behaviour: Behaviour,
+  provider: string,
+  callNumber: number,
+  isReused = false,
+): Fault | null {
+  return behaviour.faults.find(({ when }) => strikes(when, provider, callNumber, isReused))?.fault ?? null
 }
 
-function strikes(when: Condition, provider: string, callNumber: number): boolean {
+function strikes(when: Condition, provider: string, callNumber: number, isReused: boolean): boolean {
   switch (when.kind) {
     case 'always':
       return true
@@ -274,5 +295,7 @@ function strikes(when: Condition, provider: string, callNumber: number): boolean
       return callNumber <= when.calls
     case 'every-call':
       return callNumber % when.period === 0
+    case 'reused-connection':
+      return isReused
   }
 }

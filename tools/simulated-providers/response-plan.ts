@@ -1,6 +1,6 @@
 import type { Behaviour, Fault } from './behaviour.ts'
 import type { Completion } from './completion.ts'
-import { HTML_PAGE, type Refusal, type SimulatedWire } from './simulated-wire.ts'
+import { HTML_PAGE, type Refusal, type SimulatedWire, type StreamEvents } from './simulated-wire.ts'
 
 /** One thing a provider does with a connection. A whole response is a list of them, made before it starts. */
 export type Step =
@@ -154,10 +154,10 @@ function planStream(input: PlanInput): Step[] {
       if (index === behaviour.heldAfter) steps.push({ kind: 'hold' })
     }
     if (behaviour.comments && index % 4 === 3) write(events.comment)
-    write(tokens[index]!)
+    write(index === 0 ? padded(tokens[index]!, behaviour.paddingBytes) : tokens[index]!)
     if (fault?.kind === 'malformed-event' && index === 0) write(events.malformed)
   }
-  if (fault && 'tokens' in fault) return [...steps, ...breakStream(fault.kind, events.error)]
+  if (fault && 'tokens' in fault) return [...steps, ...breakStream(fault.kind, events)]
 
   if (!behaviour.missingFinish)
     write(behaviour.gluesEvents ? events.finish.replace(/(\r?\n)\r?\n$/, '$1') : events.finish)
@@ -177,7 +177,11 @@ function paceBefore(behaviour: Behaviour, index: number): Step[] {
   return behaviour.burst !== undefined && index % behaviour.burst === 0 ? [{ kind: 'turn' }] : []
 }
 
-function breakStream(kind: BreakingFault['kind'], errorEvent: string): Step[] {
+/** An event with a field of this length, as some providers hide the length of a text. */
+const padded = (event: string, bytes: number): string =>
+  bytes === 0 ? event : event.replace('data: {', `data: {"obfuscation":"${'x'.repeat(bytes)}",`)
+
+function breakStream(kind: BreakingFault['kind'], { error, toolError }: StreamEvents): Step[] {
   switch (kind) {
     case 'cut-after':
       return [{ kind: 'cut' }]
@@ -188,7 +192,9 @@ function breakStream(kind: BreakingFault['kind'], errorEvent: string): Step[] {
     case 'end-after':
       return [{ kind: 'end' }]
     case 'error-event':
-      return [{ kind: 'write', data: errorEvent }, { kind: 'end' }]
+      return [{ kind: 'write', data: error }, { kind: 'end' }]
+    case 'tool-error':
+      return [{ kind: 'write', data: toolError }, { kind: 'end' }]
   }
 }
 

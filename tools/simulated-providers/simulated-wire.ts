@@ -21,6 +21,8 @@ export interface StreamEvents {
   done: string
   malformed: string
   error: string
+  /** The model made a call of a tool that the provider does not accept. */
+  toolError: string
 }
 
 /** What the address of a request contains. */
@@ -70,6 +72,10 @@ export function reportedTokens({ completion, behaviour }: PlanInput): [prompt: n
     ? [-promptTokens, -completionTokens - 1]
     : [promptTokens + behaviour.preambleTokens, completionTokens]
 }
+
+/** Prompt tokens that came from a cache, as the last event reports them. */
+export const lateCached = ({ completion, behaviour }: PlanInput): number =>
+  behaviour.cachesLate ? Math.trunc(completion.promptTokens / 3) : 0
 
 /** Of every token the same probability, and of the likeliest beside it ever smaller ones; as chat-completions has them. */
 export function tokenLogprobs(tokens: readonly string[], top: number) {

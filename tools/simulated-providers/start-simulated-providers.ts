@@ -62,7 +62,7 @@ export async function startSimulatedProviders(
     const named = { provider, id: `sim-${provider}-${++serial}` }
     const plan = prepare({ ...named, behaviour, created: Math.floor(Date.now() / 1000) })
     if (typeof plan !== 'function') return reject(plan)
-    const fault = activeFault(behaviour, provider, countCall(model))
+    const fault = activeFault(behaviour, provider, countCall(model), isReused(response.socket))
     const steps = plan({ ...named, wire, behaviour, fault, model })
     log.settle(recorded, await playResponse(steps, response, { ...behaviour, released }))
   }
@@ -138,7 +138,12 @@ export async function startSimulatedProviders(
     aborted: log.aborted,
   })
 
+  /** The connections that have carried a request, and whether the current one is a further one. */
+  const carried = new WeakMap<Socket, boolean>()
+  const isReused = (socket: Socket | null) => socket !== null && carried.get(socket) === true
+
   const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    carried.set(request.socket, carried.has(request.socket))
     const target = routeOf(request)
     if (target.kind === 'state') {
       sendJson(response, 200, JSON.stringify({ ...counters(), memoryBytes: process.memoryUsage.rss() }))

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { ask, type Check, expectError, type GateContext } from '../check.ts'
+import { AS_REAL_MODELS } from '../gate-models.ts'
 import { TOOL_ARGUMENTS, TOOL_BODY } from './chat-answer-checks.ts'
 import { bearerKeyOnly, errorsTold, expectNothingHidden, fieldsRefused, limitsTold } from './common-checks.ts'
 
@@ -16,6 +17,7 @@ interface Usage {
   prompt_tokens: number
   completion_tokens: number
   total_tokens: number
+  prompt_tokens_details: { cached_tokens: number }
   cost: number
   cost_usd: string
 }
@@ -42,7 +44,7 @@ interface Chunk {
     finish_reason: string | null
   }>
   usage?: Usage
-  error?: { code: string }
+  error?: { code: string; message: string }
 }
 
 async function completionOf(context: GateContext, body: object): Promise<Completion> {
@@ -130,17 +132,39 @@ const stream = async (context: GateContext) => {
     chunks.every(({ usage }) => usage === undefined),
     'usage that nobody asked for',
   )
+  for (const model of AS_REAL_MODELS) {
+    const written = await streamOf(context, { ...BODY, model })
+    assert.ok(written.isDone, `the stream of ${model} ends with [DONE]`)
+    assert.equal(
+      written.chunks.map(({ choices }) => choices[0]!.delta.content ?? '').join(''),
+      content,
+      model,
+    )
+    assert.equal(written.chunks.at(-1)?.choices[0]?.finish_reason, 'stop', model)
+  }
+  const failed = await streamOf(context, { ...BODY, model: 'gate/tool-error' })
+  assert.match(failed.chunks.at(-1)?.error?.message ?? '', /tool_use_failed/)
   const broken = await streamOf(context, { ...BODY, model: 'gate/cut' })
   assert.ok(!broken.isDone, 'a broken stream ends without [DONE]')
   assert.match(broken.chunks.at(-1)?.error?.code ?? '', /\w/)
 }
 
 const toolLoop = async (context: GateContext) => {
-  const { chunks } = await streamOf(context, TOOL_BODY)
-  const deltas = chunks.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? [])
-  const [{ id } = assert.fail('no delta of a tool call')] = deltas
-  const written = deltas.map((delta) => delta.function?.arguments ?? '').join('')
-  assert.deepEqual(JSON.parse(written), TOOL_ARGUMENTS)
+  const calledOf = async (model: string) => {
+    const { chunks } = await streamOf(context, { ...TOOL_BODY, model })
+    const deltas = chunks.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? [])
+    const [{ id } = assert.fail('no delta of a tool call')] = deltas
+    assert.ok(
+      deltas.slice(1).every((delta) => delta.id === undefined && delta.index === 0),
+      model,
+    )
+    const written = deltas.map((delta) => delta.function?.arguments ?? '').join('')
+    assert.deepEqual(JSON.parse(written), TOOL_ARGUMENTS, model)
+    assert.equal(chunks.at(-1)?.choices[0]?.finish_reason, 'tool_calls', model)
+    return { id, written }
+  }
+  for (const model of AS_REAL_MODELS) await calledOf(model)
+  const { id, written } = await calledOf('gate/plain')
   const call = { id, type: 'function', function: { name: 'find_train', arguments: written } }
   const history = [
     ...TOOL_BODY.messages,
@@ -165,6 +189,10 @@ const usage = async (context: GateContext) => {
   const last = chunks.at(-1)!
   assert.deepEqual(last.choices, [])
   assert.deepEqual(last.usage, whole.usage)
+  for (const model of ['gate/real-late-cache', 'gate/real-native-late-cache']) {
+    const { usage: cached } = await completionOf(context, { ...BODY, model })
+    assert.ok(cached.prompt_tokens_details.cached_tokens > 0, `${model} counts what its last event says`)
+  }
   const settled = await ask(context, `/v1/generations/${whole.id}`, { method: 'GET' })
   assert.equal(settled.status, 200, settled.text)
   const record = settled.json as { usage: Record<string, number>; cost_usd: string }

@@ -19,6 +19,12 @@ test('segments combine, and a mistyped one makes the whole name unknown', () => 
   expect(parseBehaviour('')).toBeNull()
 })
 
+test('a stale connection is one that has carried a request', () => {
+  const behaviour = parseBehaviour('stale.words-3')!
+  expect(activeFault(behaviour, 'alpha', 1)).toBeNull()
+  expect(activeFault(behaviour, 'alpha', 2, true)).toEqual({ kind: 'reset' })
+})
+
 test('a fault tied to a provider strikes only there', () => {
   const behaviour = parseBehaviour('sim-on-alpha-cut-after-5')!
   expect(activeFault(behaviour, 'alpha', 1)).toEqual({ kind: 'cut-after', tokens: 5 })

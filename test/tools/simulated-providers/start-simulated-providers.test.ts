@@ -353,6 +353,14 @@ describe('streams as some real providers write them', () => {
     ])
   })
 
+  test('an event of a mebibyte and more, an error of a tool call, and cache counts at the end', async () => {
+    const events = (await said('long-event-1200')).split('\n\n')
+    expect(Math.max(...events.map(({ length }) => length))).toBeGreaterThan(1024 * 1024)
+    expect(await said('tool-error-1')).toMatch(/^event: error\ndata: .*"code":"tool_use_failed"/m)
+    expect(await said('late-cache')).toMatch(/"prompt_tokens_details":\{"cached_tokens":\d+\}/)
+    expect(await said('nameless-finish')).toContain('"finish_reason":""')
+  })
+
   test('no finish reason, and no empty line before the usage', async () => {
     expect(await said('missing-finish')).not.toMatch(/"finish_reason":"/)
     expect(await said('glued')).toMatch(/"finish_reason":"tool_calls".*\ndata: .*"usage"/)

@@ -11,6 +11,7 @@ import {
 import {
   type ErrorTable,
   errorRow,
+  lateCached,
   type Refusal,
   reportedTokens,
   type SimulatedWire,
@@ -268,7 +269,7 @@ function events(input: PlanInput): StreamEvents {
         content: [],
         stop_reason: null,
         stop_sequence: null,
-        ...(hasUsage && { usage: promptUsage(promptTokens, 1) }),
+        ...(hasUsage && { usage: promptUsage(promptTokens, 1, behaviour.cachesLate ? 0 : undefined) }),
       },
     }),
     tokens,
@@ -277,18 +278,23 @@ function events(input: PlanInput): StreamEvents {
       event({
         type: 'message_delta',
         delta: { stop_reason: stopReason(input), stop_sequence: null },
-        ...(hasUsage && { usage: { output_tokens: completionTokens } }),
+        ...(hasUsage && {
+          usage: behaviour.cachesLate
+            ? promptUsage(promptTokens, completionTokens, lateCached(input))
+            : { output_tokens: completionTokens },
+        }),
       }),
     usage: '',
     done: event({ type: 'message_stop' }),
     malformed: `event: content_block_delta${newline}data: {"type":"content_block_delta","delta":{"te${newline}${newline}`,
     error: `event: error${newline}data: ${error({ status: 529 }, provider, model)}${newline}${newline}`,
+    // This wire checks no calls.
+    toolError: `event: error${newline}data: ${error({ status: 500 }, provider, model)}${newline}${newline}`,
   }
 }
 
 /** A part of the prompt came from a cache, as it often does; it is paid for all the same. */
-function promptUsage(promptTokens: number, outputTokens: number) {
-  const cached = Math.trunc(promptTokens / 3)
+function promptUsage(promptTokens: number, outputTokens: number, cached = Math.trunc(promptTokens / 3)) {
   return {
     input_tokens: promptTokens - cached,
     cache_creation_input_tokens: 0,

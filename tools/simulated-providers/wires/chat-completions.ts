@@ -10,6 +10,7 @@ import {
 import {
   type ErrorTable,
   errorRow,
+  lateCached,
   type Refusal,
   reportedTokens,
   type SimulatedWire,
@@ -173,8 +174,18 @@ function events(input: PlanInput): StreamEvents {
     done: event('[DONE]'),
     malformed: event(`${lead}{"index":0,"delta":{"content":"brok`),
     error: event(error({ status: 500 }, provider, model)),
+    toolError: `event: error${newline}${event(JSON.stringify({ error: toolError(model) }))}`,
   }
 }
+
+/** As Groq writes it, with the call that the model made. */
+const toolError = (model: string) => ({
+  message: `Tool call validation failed: parameters for tool of ${model} did not match schema`,
+  type: 'invalid_request_error',
+  code: 'tool_use_failed',
+  failed_generation: '{"name":"find_train","arguments":{"wrong":1}}',
+  status_code: 400,
+})
 
 /** The pieces of a tool call, in the spelling of some real provider. */
 function callPieces(
@@ -242,7 +253,10 @@ function usageJson(input: PlanInput): string {
   const [prompt, completion] = reportedTokens(input)
   const { length: reasoning } = input.completion.reasoning
   const isTrue = input.behaviour.usage === 'true' && reasoning > 0
-  const details = isTrue ? `,"completion_tokens_details":{"reasoning_tokens":${reasoning}}` : ''
+  const cached = lateCached(input)
+  const details =
+    (cached > 0 ? `,"prompt_tokens_details":{"cached_tokens":${cached}}` : '') +
+    (isTrue ? `,"completion_tokens_details":{"reasoning_tokens":${reasoning}}` : '')
   return `{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}${details}}`
 }
 

@@ -11,6 +11,7 @@ import {
   type Addressed,
   type ErrorTable,
   errorRow,
+  lateCached,
   type Refusal,
   reportedTokens,
   type SimulatedWire,
@@ -158,6 +159,7 @@ function events(input: PlanInput): StreamEvents {
     done: '',
     malformed: `data: {"candidates":[{"content":{"pa${newline}${newline}`,
     error: event(JSON.parse(error({ status: 500 }, provider, model))),
+    toolError: event(chunk(input, { content: {}, finishReason: 'MALFORMED_FUNCTION_CALL' })),
   }
 }
 
@@ -188,6 +190,7 @@ function usageMetadata(input: PlanInput, soFar?: TokensSoFar) {
     candidatesTokenCount: candidates,
     ...(thoughts > 0 && { thoughtsTokenCount: thoughts }),
     totalTokenCount: prompt + thoughts + candidates,
+    ...(!soFar && lateCached(input) > 0 && { cachedContentTokenCount: lateCached(input) }),
   }
 }
 
