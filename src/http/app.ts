@@ -8,6 +8,7 @@ import type { Logger } from '../platform/observability/logger.ts'
 import type { ProcessReport } from '../platform/observability/process-report.ts'
 import type { Readiness } from '../platform/observability/readiness.ts'
 import { operatorSessionReader } from './account/sessions/operator-session-routes.ts'
+import { whenResponseCloses } from './calls/event-stream.ts'
 import { accessLog } from './plugins/access-log.ts'
 import { authenticate } from './plugins/authenticate.ts'
 import { messagesWire } from './plugins/messages-wire.ts'
@@ -39,7 +40,6 @@ export interface AppDependencies {
 
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
 const PARAM_LENGTH_MAX = 512
-const CLOSE_LISTENERS_MAX = 20
 /** For requests other than calls: the longest is a catalog. */
 const OTHER_BODY_LIMIT_BYTES = 8 * 1024 * 1024
 
@@ -220,11 +220,9 @@ function boundConnections(
   })
   app.server.on('request', ({ socket }, response) => {
     answers.set(socket, (answers.get(socket) ?? 0) + 1)
-    // A call has up to a dozen, of one plugin or Node itself each.
-    response.setMaxListeners(CLOSE_LISTENERS_MAX)
     // The timeout also runs while a response is prepared, so only unread written data counts.
     response.setTimeout(unreadMs, () => socket.writableLength > 0 && socket.destroy())
-    response.once('close', () => {
+    whenResponseCloses(response, () => {
       const open = answers.get(socket)
       // Absent if the connection is closed already.
       if (open === undefined) return

@@ -26,6 +26,9 @@ export function startEventStream(reply: FastifyReply, headers: Record<string, st
   return reply.raw
 }
 
+/** What is released when a response closes; it has one listener for all of them, as Node warns of more than ten. */
+const releases = new WeakMap<ServerResponse, Array<() => void>>()
+
 /**
  * Calls `release` once when a response closes: after its last byte, after an error, or because its client
  * disconnected. Calls it at once if the response is closed already: a client may disconnect during any `await` before
@@ -33,6 +36,12 @@ export function startEventStream(reply: FastifyReply, headers: Record<string, st
  * response (slots, listeners, timers, a running call) is released here only.
  */
 export function whenResponseCloses(response: ServerResponse, release: () => void): void {
-  if (response.closed || response.destroyed) release()
-  else response.on('close', release)
+  if (response.closed || response.destroyed) return release()
+  const known = releases.get(response)
+  if (known) return void known.push(release)
+  const all = [release]
+  releases.set(response, all)
+  response.once('close', () => {
+    for (const each of all) each()
+  })
 }

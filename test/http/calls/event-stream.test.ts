@@ -27,6 +27,12 @@ describe('what is held for a response', () => {
       whenResponseCloses(response, () => released.push('answered'))
       response.end('ok')
     },
+    '/held-by-many': (response) => {
+      const before = response.listenerCount('close')
+      for (let holder = 0; holder < 20; holder++)
+        whenResponseCloses(response, () => released.push(`holder ${holder}`))
+      response.end(String(response.listenerCount('close') - before))
+    },
     '/left-before': async (response) => {
       await once(response, 'close')
       whenResponseCloses(response, () => released.push('left-before'))
@@ -44,6 +50,15 @@ describe('what is held for a response', () => {
   test('comes back once the response is sent', async () => {
     await (await fetch(`${url}/answered`)).text()
     await eventually(() => expect(released).toContain('answered'))
+  })
+
+  test('comes back to all that hold something, in their order, by one listener: Node warns of more than ten', async () => {
+    expect(await (await fetch(`${url}/held-by-many`)).text()).toBe('1')
+    await eventually(() =>
+      expect(released.filter((entry) => entry.startsWith('holder'))).toEqual(
+        Array.from({ length: 20 }, (_, holder) => `holder ${holder}`),
+      ),
+    )
   })
 
   test.each(['left-before', 'left-after'])('comes back when the client resets: %s', async (name) => {
