@@ -1,7 +1,7 @@
 import type { MailedEventType } from '../../core/accounts/event-mails.ts'
 import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
 import type { EventData } from '../../core/webhooks/event.ts'
-import { inWords, type MailTemplate, mailMessage, type TemplateMail } from './mail-message.ts'
+import { inWords, type MailTemplate, mailMessage, shownFact, type TemplateMail } from './mail-message.ts'
 
 export interface MailedEvent {
   /** The account whose event it is. */
@@ -40,7 +40,7 @@ export function eventMessage(event: MailedEvent, site: string): TemplateMail {
   if (organisation === null) return message
   return {
     ...message,
-    text: `${message.text.trimEnd()}\n\nThis is about the organisation ${organisation}.\n`,
+    text: `${message.text.trimEnd()}\n\nThis is about the organisation ${shownFact(organisation)}.\n`,
   }
 }
 

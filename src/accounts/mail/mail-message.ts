@@ -27,8 +27,21 @@ const TEMPLATES = new Map(
   NAMES.map((name) => [name, readFileSync(new URL(`./templates/${name}.txt`, import.meta.url), 'utf8')]),
 )
 
-/** Facts come from users and providers: each is limited to one line and a maximum length. */
+/** Facts come from users and providers: each is limited to one line, a maximum length, and no address that could be linked. */
 const FACT_LENGTH_MAX = 500
+
+/** Facts that hold addresses of the gateway. */
+const LINKED_FACTS = ['site', 'link']
+
+/**
+ * A text of a user or a provider as messages show it. Mail clients link what looks like an address, also in plain text, and
+ * the message is from the gateway's own sender: one in a name is written so that none does.
+ */
+export const shownFact = (fact: string): string =>
+  fact
+    .replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
+    .slice(0, FACT_LENGTH_MAX)
+    .replace(/\S*:\/\/\S*/g, (address) => address.replaceAll('://', '[:]//').replaceAll('.', '[.]'))
 
 /** The format of times in messages. */
 export const inWords = (time: Date): string => `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
@@ -45,7 +58,7 @@ export function mailMessage(
     .replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
       const fact = facts[name]
       if (fact === undefined) throw new Error(`message ${template}: the fact ${name} is missing`)
-      return fact.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, FACT_LENGTH_MAX)
+      return LINKED_FACTS.includes(name) ? fact : shownFact(fact)
     })
     .split('\n')
   return { template, to, subject, text: text.join('\n').trimStart() }

@@ -5,7 +5,17 @@ import { CLOSED, line, nullable, usd } from './request-fields.ts'
 import { email } from './sessions.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
-const name = line('name', 1, 80)
+/** Invitations show it to strangers. */
+const name = Type.String({
+  minLength: 1,
+  maxLength: 80,
+  format: 'line',
+  pattern: '^(?!.*://)',
+  errorMessage: {
+    format: '`name` takes one line of text without control characters.',
+    pattern: '`name` takes no web address.',
+  },
+})
 const Role = Type.Enum([...MEMBER_ROLES], {
   errorMessage: `\`role\` is one of ${MEMBER_ROLES.join(', ')}.`,
 })

@@ -72,6 +72,16 @@ test('a message about an organisation names it', () => {
   expect(text).toMatch(/about the organisation Signal works\.\n$/)
 })
 
+test('no address that a name or a key has can be linked by a mail client, and those of the gateway can', () => {
+  const named = 'Pay at https://evil.example/login?a=1 now, acme.test'
+  const { text } = message('key.limit_reached', { ...DATA['key.limit_reached'], name: named }, named)
+  const shown = 'Pay at https[:]//evil[.]example/login?a=1 now, acme.test'
+  expect(text).toContain(`"${shown}"`)
+  expect(text).toContain(`the organisation ${shown}.`)
+  expect(text).not.toContain('evil.example')
+  expect(text).toContain(SITE)
+})
+
 test('a receipt of the development rail says that no money was charged', () => {
   expect(message('topup.settled').text).toContain('no money was charged')
   expect(message('topup.settled', { ...DATA['topup.settled'], test: false }).text).not.toContain('charged')

@@ -417,6 +417,9 @@ describe('an organisation', () => {
       body: { name: ' Signal box ' },
     })
     expect(renamed.account.name).toBe('Signal box')
+    // Invitations show it to strangers.
+    const address = { method: 'PATCH', body: { name: 'Pay now: https://evil.example' } }
+    await expectError(await owner.ask(`${API}/organisation`, address), 400, 'invalid_request')
     await actOn(owner, owner.personId)
     const own = owner.ask(`${API}/organisation`, { method: 'PATCH', body: { name: 'Me' } })
     await expectError(await own, 404, 'not_found')
