@@ -76,6 +76,7 @@ export class CallHub {
   private readonly heartbeats: WorkerHeartbeats
   private readonly check: ChannelCheck
   private timer: NodeJS.Timeout | undefined
+  private isStopped = false
   private reconnectedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: CallHubOptions) {
@@ -232,6 +233,7 @@ export class CallHub {
     const untilMs = clock() + STOP_WITHIN_MS
     const isCancelling = () => [...this.calls.values()].some((call) => call.isCancelling)
     while (clock() < untilMs && isCancelling()) await new Promise((resolve) => setTimeout(resolve, TICK_MS))
+    this.isStopped = true
     this.stopTicking()
     this.check.stop()
     this.ended.clear()
@@ -291,12 +293,15 @@ export class CallHub {
   private written(call: PendingCall): void {
     call.flush()
     if (!call.ended) return
-    this.ended.set(call.envelope.id, { by: call.endingRun, atMs: this.options.clock() })
-    this.acknowledge(call.envelope.id)
-    this.forget(call.envelope.id)
+    const { id } = call.envelope
+    this.ended.set(id, { by: call.endingRun, atMs: this.options.clock() })
+    if (call.endWritten) void call.endWritten.then(() => this.acknowledge(id))
+    else this.acknowledge(id)
+    this.forget(id)
   }
 
   private acknowledge(callId: string): void {
+    if (this.isStopped) return
     this.acknowledgements.add(callId)
     this.startTicking()
   }

@@ -15,7 +15,8 @@ import { transition } from '../../core/kernel/transition.ts'
 
 /** Writes the frames of a call to a client. Each frame comes once and in order. */
 export interface CallSink {
-  frame(body: FrameBody): void
+  /** Returns a promise for an end that is written later: it resolves once it was, and never rejects. */
+  frame(body: FrameBody): void | Promise<void>
   /** Called after the last frame of a message from Redis: the time to write. */
   flush(): void
   /** Called about ten times a second, for keep-alives. */
@@ -112,6 +113,8 @@ export class PendingCall {
   private holder: string | null = null
   /** The name of the run whose end was received; absent if this side ended the call. */
   endingRun?: string | undefined
+  /** Resolves once the end is written; absent: it was, by the flush after it. */
+  endWritten?: Promise<void> | undefined
   private next = 0
   /** Set while frames are missing: the number of requests for them, and the last frame that came out of order. */
   private gap: { asks: number; until: number } | null = null
@@ -385,8 +388,9 @@ export class PendingCall {
   private deliver(body: FrameBody): void {
     if (!this.abandoned) this.note(body)
     const isEnded = this.stopping !== null && body[0] === 'error'
-    this.deliverToSink(isEnded ? ['error', this.stopping!.error] : body)
+    const written = this.deliverToSink(isEnded ? ['error', this.stopping!.error] : body)
     if (!endsCall(body)) return
+    this.endWritten = written ?? undefined
     if (body[0] === 'error' && !this.abandoned)
       this.options.errorSent?.(this.stopping?.error ?? body[1], this.deliveredText, !this.redisLostWrites)
     this.endingRun = this.run.run
@@ -401,11 +405,11 @@ export class PendingCall {
     } else this.deliveredText += frameText(body)
   }
 
-  private deliverToSink(body: FrameBody): void {
+  private deliverToSink(body: FrameBody): void | Promise<void> {
     if (this.abandoned) return
     const { sink } = this.options
     if (body[0] !== 'texts') return sink.frame(body)
-    for (const text of body[1]) sink.frame(['text', text])
+    for (const text of body[1]) void sink.frame(['text', text])
   }
 
   private answerTakeover(run: KnownRun): void {

@@ -151,9 +151,10 @@ export function createPromptLogs(options: {
         end,
         sink: {
           frame(body) {
-            sink.frame(body)
+            const written = sink.frame(body)
             copy(body)
             if (endsCall(body)) end()
+            return written
           },
           flush: () => sink.flush(),
           tick: (nowMs) => sink.tick(nowMs),

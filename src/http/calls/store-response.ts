@@ -53,7 +53,7 @@ export function storeBeforeEnd(
     format.isStored = true
     const response = JSON.stringify(format.responseOf(envelope, frame))
     format.isStored = !isGone() && (await isStored(envelope, response, call))
-    writer.frame(frame)
+    await writer.frame(frame)
     writer.flush()
   }
   return {
@@ -61,9 +61,9 @@ export function storeBeforeEnd(
     frame(body) {
       if (body[0] === 'error') format.isStored = false
       if (body[0] !== 'finish' && body[0] !== 'completion') return writer.frame(body)
-      end(body).catch((error) => {
+      return end(body).catch((error) => {
         logger.error({ err: error, callId: envelope.id }, 'end of a stored response failed')
-        writer.frame(['error', CALL_ERRORS.failedInside])
+        void writer.frame(['error', CALL_ERRORS.failedInside])
       })
     },
     flush: () => writer.flush(),

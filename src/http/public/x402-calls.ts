@@ -239,10 +239,11 @@ function watchPayment(
           return body
         }),
     frame(body) {
-      writer.frame(body)
+      const written = writer.frame(body)
       if (!endsCall(body)) return
       if (body[0] === 'error') failed(body[1].code)
       else if (stream) decide(reply.raw.destroyed ? payments.left : payments.answered)
+      return written
     },
     flush: () => writer.flush(),
     tick: (nowMs) => writer.tick(nowMs),
@@ -260,7 +261,7 @@ function keptBack(
 ): CompletionWriter {
   const kept: FrameBody[] = []
   const release = () => {
-    for (const frame of kept.splice(0)) writer.frame(frame)
+    for (const frame of kept.splice(0)) void writer.frame(frame)
   }
   return {
     body: writer.body,
@@ -272,10 +273,10 @@ function keptBack(
         kept.splice(0, kept.length - 1)
         return release()
       }
-      settle().then(release, (error: unknown) => {
+      return settle().then(release, (error: unknown) => {
         const { code, message } =
           error instanceof ApiError ? error : new ApiError('internal_error', 'The payment failed.')
-        writer.frame(['error', { code, message }])
+        void writer.frame(['error', { code, message }])
       })
     },
     flush: () => writer.flush(),

@@ -70,13 +70,17 @@ const stopped = async () => {
 }
 const passed = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
-const open = (): CallId => {
+/** `writing`: of the end, which is written later. Absent: at once. */
+const open = (writing?: Promise<void>): CallId => {
   const id = newCallId()
   const deadlines = { queueDeadlineAt: Date.now() + 15_000, callDeadlineAt: Date.now() + CALL_MS }
   const envelope = { id, idempotencyRecord: null, ...deadlines } as CallEnvelope
   delivered.set(id, [])
   const sink = {
-    frame: (body: FrameBody) => void delivered.get(id)!.push(body),
+    frame(body: FrameBody) {
+      delivered.get(id)!.push(body)
+      return writing
+    },
     flush: () => undefined,
     tick: () => undefined,
   }
@@ -366,6 +370,17 @@ describe('the ends that an instance delivered', () => {
     expect(acknowledged).toHaveLength(1)
     await passed(600)
     expect(acknowledged).toEqual([first, others])
+  })
+
+  test('are acknowledged once they are written, where something is done before', async () => {
+    const stored = Promise.withResolvers<void>()
+    const id = open(stored.promise)
+    hear(id, 1, ['open', 0], ['text', 'all of it'], FINISH)
+    await passed(2_000)
+    expect(acknowledged).toEqual([])
+    stored.resolve()
+    await passed(1_500)
+    expect(acknowledged).toEqual([[id]])
   })
 
   test('are acknowledged again, those of the last minute, where Redis may have lost its last writes', async () => {

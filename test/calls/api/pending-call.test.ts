@@ -40,7 +40,7 @@ describe('a pending call', () => {
     isItsTurn = true
     call = new PendingCall({
       envelope,
-      sink: { frame: (body) => delivered.push(body), flush: () => undefined, tick: () => undefined },
+      sink: { frame: (body) => void delivered.push(body), flush: () => undefined, tick: () => undefined },
       control: (message) => control.push(message),
       wantsResend: () => isItsTurn && call.askResend(nowMs),
       look() {

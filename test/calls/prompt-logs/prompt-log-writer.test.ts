@@ -32,7 +32,7 @@ function setUp({
   const passed: FrameBody[] = []
   const begin = (request: unknown = { messages: [] }) =>
     logs.watch(
-      { frame: (body) => passed.push(body), flush: () => undefined, tick: () => undefined },
+      { frame: (body) => void passed.push(body), flush: () => undefined, tick: () => undefined },
       { ...CALL, request: logs.readPrompt(request) },
     )
   const outcomes = async () => {

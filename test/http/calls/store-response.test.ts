@@ -1,0 +1,34 @@
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import type { ResponseEnvelope } from '../../../src/core/calls/call-job.ts'
+import type { FrameBody } from '../../../src/core/calls/frames.ts'
+import { type StoredCall, storeBeforeEnd } from '../../../src/http/calls/store-response.ts'
+
+test('the end of a stored response is written, and counts as written, only once it is stored', async () => {
+  const put = Promise.withResolvers<boolean>()
+  const frames: FrameBody[] = []
+  const writer = {
+    body: Promise.resolve(null),
+    frame: (body: FrameBody) => void frames.push(body),
+    flush: () => undefined,
+    tick: () => undefined,
+  }
+  const call = {
+    ...{ accountId: 'acct_1', keyId: 'key_1', previousId: null, input: Promise.resolve('[]') },
+    format: { responseOf: () => ({}) },
+    store: { put: () => put.promise },
+    logger: pino({ level: 'silent' }),
+  } as unknown as StoredCall
+  const stored = storeBeforeEnd(writer, { id: 'chatcmpl_1' } as ResponseEnvelope, call, () => false)
+  expect(stored.frame(['text', 'Hello'])).toBeUndefined()
+  const finish = ['finish', { reason: 'stop' }] as unknown as FrameBody
+  let isWritten = false
+  const writing = Promise.resolve(stored.frame(finish)).then(() => {
+    isWritten = true
+  })
+  await new Promise(setImmediate)
+  expect([isWritten, frames.length]).toEqual([false, 1])
+  put.resolve(true)
+  await writing
+  expect(frames).toEqual([['text', 'Hello'], finish])
+})
