@@ -14,6 +14,7 @@ import { startProcessGuard } from '../../tools/launcher/processes/process-guard.
 import { listenForStop } from '../../tools/launcher/processes/stop-request.ts'
 import { startSimulatedProviders } from '../../tools/simulated-providers/start-simulated-providers.ts'
 import { encodePng } from '../../tools/simulated-providers/tasks/png.ts'
+import { encodeWav, toneSamples } from '../../tools/simulated-providers/tasks/speech-audio.ts'
 import { startGateway } from '../bench/targets/gateway.ts'
 import { catalogDocument } from '../helpers/test-catalog.ts'
 import { CODING_AGENTS, type CodingAgent } from './agents/coding-agents.ts'
@@ -60,7 +61,8 @@ async function main([first, ...others]: string[]): Promise<number> {
     if (sdks.length > 0) {
       const { key } = await createKeys('sdks', gateway.gateway.operate)
       const png = encodePng(32, 32, 0).toString('base64')
-      return (await trySdks(sdks, { url, key, png }, log)) ? 0 : 1
+      const wav = Buffer.from(encodeWav(toneSamples(1, 1))).toString('base64')
+      return (await trySdks(sdks, { url, key, png, wav }, log)) ? 0 : 1
     }
     log('installing the Python clients …')
     const { python, remove } = await installPythonClients()

@@ -1,10 +1,11 @@
 """Calls the gateway through the client library that the argument names, and prints the outcome of each row as JSON.
 
-ADDRESS, API_KEY, PNG and the MODELS of the rows come from the environment.
+ADDRESS, API_KEY, PNG, WAV and the MODELS of the rows come from the environment.
 """
 
 import asyncio
 import base64
+import inspect
 import json
 import os
 import sys
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 BASE = os.environ["ADDRESS"] + "/v2"
 KEY = os.environ["API_KEY"]
 PNG = os.environ["PNG"]
+WAV = os.environ["WAV"]
 MODELS = json.loads(os.environ["MODELS"])
 IMAGE = f"data:image/png;base64,{PNG}"
 TURNS = 5
@@ -84,10 +86,39 @@ ADD = {
 }
 
 
+NOT_OFFICIAL = "not applicable: it uses some methods of an official library"
+
+
 def rows_of(plain, stream, tools, structured, images, abort):
     """Every row of a library; a retry is a plain call to a model that fails at first."""
     rows = {"plain": plain, "stream": stream, "tools": tools, "structured": structured}
-    return {**rows, "images": images, "abort": abort, "retry": plain}
+    return {**rows, "images": images, "abort": abort, "retry": plain, "methods": NOT_OFFICIAL}
+
+
+async def every_method(client, calls, unserved):
+    """Calls each method of a library's resources that the gateway serves, in the order of the table.
+
+    Fails for one that is neither in the table nor among those whose paths are not served, such as a new one.
+    """
+    methods = set()
+    for path in {name.rpartition(".")[0] for name in calls}:
+        resource = client
+        for name in path.split("."):
+            resource = getattr(resource, name)
+        own = [name for name, value in vars(type(resource)).items() if inspect.isfunction(value)]
+        methods |= {f"{path}.{name}" for name in own if not name.startswith("_")}
+    unknown = methods - set(calls) - set(unserved)
+    assert not unknown, f"methods that are not tried: {sorted(unknown)}"
+    for name, call in calls.items():
+        try:
+            await call()
+        except Exception as error:
+            raise AssertionError(f"{name}: {error}") from error
+
+
+async def drained(stream):
+    parts = [part async for part in stream]
+    assert parts, "nothing came"
 
 
 def chat_rows(create, parse):
@@ -133,14 +164,75 @@ def chat_rows(create, parse):
 
 
 def official():
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, NotFoundError
 
-    completions = AsyncOpenAI(api_key=KEY, base_url=BASE).chat.completions
+    client = AsyncOpenAI(api_key=KEY, base_url=BASE)
+    completions = client.chat.completions
 
     async def parse(asked):
         return (await completions.parse(**asked, response_format=Person)).choices[0].message.parsed
 
-    return chat_rows(completions.create, parse)
+    async def methods(model):
+        chat = {"model": model, "messages": [{"role": "user", "content": HELLO}]}
+        asked = {"model": model, "input": HELLO}
+        image = {"model": "gate/image", "prompt": LOOK, "size": "64x64"}
+        recording = {"model": "gate/hear", "file": ("a.wav", base64.b64decode(WAV), "audio/wav")}
+        responses = client.responses
+        kept = []
+
+        async def streamed(manager, final):
+            async with manager as stream:
+                await drained(stream)
+                assert await getattr(stream, final)()
+
+        async def create():
+            kept.append((await responses.create(**asked)).id)
+
+        async def retrieve():
+            assert (await responses.retrieve(kept[0])).id == kept[0]
+            await drained(await responses.retrieve(kept[0], stream=True))
+
+        async def items():
+            await drained(responses.input_items.list(kept[0]))
+
+        async def delete():
+            await responses.delete(kept[0])
+            try:
+                await responses.retrieve(kept[0])
+            except NotFoundError:
+                return
+            raise AssertionError("it is still there")
+
+        async def cancel():
+            begun = await responses.create(**asked, background=True)
+            assert (await responses.cancel(begun.id)).id == begun.id
+
+        calls = {
+            "chat.completions.create": lambda: completions.create(**chat),
+            "chat.completions.parse": lambda: completions.parse(**chat, response_format=Person),
+            "chat.completions.stream": lambda: streamed(completions.stream(**chat), "get_final_completion"),
+            "embeddings.create": lambda: client.embeddings.create(model="gate/embed", input=HELLO),
+            "moderations.create": lambda: client.moderations.create(model="gate/moderation", input=HELLO),
+            "models.list": lambda: drained(client.models.list()),
+            "models.retrieve": lambda: client.models.retrieve(model),
+            "images.generate": lambda: client.images.generate(**image),
+            "images.edit": lambda: client.images.edit(**image, image=("a.png", base64.b64decode(PNG), "image/png")),
+            "audio.speech.create": lambda: client.audio.speech.create(model="gate/speech", voice="alloy", input=HELLO),
+            "audio.transcriptions.create": lambda: client.audio.transcriptions.create(**recording),
+            "audio.translations.create": lambda: client.audio.translations.create(**recording),
+            "responses.create": create,
+            "responses.parse": lambda: responses.parse(**asked, text_format=Person),
+            "responses.stream": lambda: streamed(responses.stream(**asked), "get_final_response"),
+            "responses.retrieve": retrieve,
+            "responses.input_items.list": items,
+            "responses.delete": delete,
+            "responses.cancel": cancel,
+        }
+        unserved = [f"chat.completions.{name}" for name in ["retrieve", "update", "list", "delete"]]
+        others = ["images.create_variation", "models.delete", "responses.compact", "responses.connect"]
+        await every_method(client, calls, [*unserved, *others])
+
+    return {**chat_rows(completions.create, parse), "methods": methods}
 
 
 def litellm():
@@ -182,6 +274,7 @@ def instructor():
         "images": images,
         "abort": reason,
         "retry": structured,
+        "methods": NOT_OFFICIAL,
     }
 
 

@@ -6,7 +6,16 @@ export const SDK_EVIDENCE_FILE = new URL('./sdk-evidence.json', import.meta.url)
 export const SDKS_PAGE = new URL('../../../docs/client-libraries.md', import.meta.url)
 
 /** What is tried with each library. */
-export const SDK_ROWS = ['plain', 'stream', 'tools', 'structured', 'images', 'abort', 'retry'] as const
+export const SDK_ROWS = [
+  'plain',
+  'stream',
+  'tools',
+  'structured',
+  'images',
+  'abort',
+  'retry',
+  'methods',
+] as const
 type SdkRow = (typeof SDK_ROWS)[number]
 
 /** `passed`, `failed: …` or `not applicable: …`. */

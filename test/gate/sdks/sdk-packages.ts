@@ -54,6 +54,7 @@ export const modelsOfSdk = (name: string) => ({
   images: PLAIN,
   abort: SLOW,
   retry: `sdk-retry/${wordOf(name)}`,
+  methods: PLAIN,
 })
 
 const wordOf = (name: string): string => name.replaceAll(/[^a-z]/g, '')

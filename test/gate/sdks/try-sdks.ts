@@ -21,15 +21,22 @@ const RUN_TIMEOUT_MS = 120_000
 const REASON_CHARS_MAX = 300
 const run = promisify(execFile)
 
+interface SdkAccess {
+  url: string
+  key: string
+  png: string
+  wav: string
+}
+
 /**
  * Calls the gateway through client libraries, and records what each did in the evidence and in the docs.
  * @param names of the libraries
- * @param png an image in base64
+ * @param png an image in base64; `wav` a recording
  * @returns whether everything that applies works
  */
 export async function trySdks(
   names: readonly string[],
-  access: { url: string; key: string; png: string },
+  access: SdkAccess,
   log: (line: string) => void,
 ): Promise<boolean> {
   const evidence: Record<string, SdkEvidence> = readSdkEvidence()
@@ -62,7 +69,7 @@ async function call(
   command: string,
   args: readonly string[],
   name: string,
-  { url, key, png }: { url: string; key: string; png: string },
+  { url, key, png, wav }: SdkAccess,
   more: Record<string, string> = {},
 ): Promise<SdkOutcomes> {
   const env = {
@@ -70,6 +77,7 @@ async function call(
     ADDRESS: url,
     API_KEY: key,
     PNG: png,
+    WAV: wav,
     MODELS: JSON.stringify(modelsOfSdk(name)),
     ...more,
   }
