@@ -44,7 +44,9 @@ const PART_COST = 50
 /** Cost of each key and list entry besides its text. */
 const ENTRY_COST = 4
 /** A longer chain of references counts as infinite. */
-const REFERENCES_DEEP = 64
+export const REFERENCES_DEEP = 64
+/** Roughly characters of output. */
+export const RESOLVED_CHARS_MAX = 500_000
 
 /** A schema that grows too large when its references are resolved. */
 export class SchemaTooLarge extends Error {
@@ -58,7 +60,7 @@ export class SchemaTooLarge extends Error {
  * indefinitely, so everything that is copied counts: parts, keys, list entries, text.
  */
 export class SchemaBudget {
-  #left = 500_000
+  #left = RESOLVED_CHARS_MAX
 
   /** Throws SchemaTooLarge when the budget is used up. */
   spend(cost: number): void {

@@ -2,7 +2,13 @@ import type { SamplingParameters } from '../calls/chat-request.ts'
 import type { Wire } from '../catalog/catalog.ts'
 import { type ApiError, invalid } from '../kernel/errors.ts'
 import { oncePer } from '../kernel/once-per.ts'
-import { openApiSchema, SchemaBudget, SchemaTooLarge } from './openapi-schema.ts'
+import {
+  openApiSchema,
+  REFERENCES_DEEP,
+  RESOLVED_CHARS_MAX,
+  SchemaBudget,
+  SchemaTooLarge,
+} from './openapi-schema.ts'
 
 /** Wires without references; schemas are sent to them with every reference resolved. */
 export const resolvesReferences = (wire: Wire): boolean => wire === 'google-generate-content'
@@ -26,7 +32,7 @@ export const tooLargeSchema = oncePer(
 export const schemaTooLarge = (field: string): ApiError =>
   invalid(
     field,
-    `The schemas in \`${field}\` are too large for every eligible model once their references are resolved. Shorten them, or use fewer references.`,
+    `The schemas in \`${field}\` are too large for every eligible model once their references are resolved: they may be about ${RESOLVED_CHARS_MAX} characters then, and ${REFERENCES_DEEP} references within each other. Shorten them, or use fewer references.`,
   )
 
 /** Schemas of one field share a budget. */
