@@ -1,16 +1,20 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TSchema } from 'typebox'
+import { PresetSettings } from '../../src/core/api/presets.ts'
 import { createValidator } from '../../src/core/api/schema-validator.ts'
 import { readBody, writeBody } from '../../src/core/calls/call-body.ts'
 import { type CallRequest, kindOf } from '../../src/core/calls/kinds/call-kinds.ts'
 import { inputItems, referencedCalls, withReferencedItems } from '../../src/core/calls/responses-items.ts'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
+import * as applyPreset from '../../src/core/presets/apply-preset.ts'
+import { readPresetSettings } from '../../src/core/presets/preset.ts'
 import { createProviderClients, type Transport } from '../../src/providers/provider-clients.ts'
 import { type Growth, growthsOf } from './growing-bodies.ts'
 import { planOf } from './plan-of.ts'
 import { model, offer, provider, snapshot } from './planned-catalog.ts'
+import { many } from './worst-inputs.ts'
 
 /** A schema of what clients send, with the functions beside it that read it. */
 export interface Reader {
@@ -21,6 +25,8 @@ export interface Reader {
 }
 
 const ROOT = join(import.meta.dirname, '../..')
+/** What is beyond is options. */
+const PLACES_MAX = 3
 const READER = /^(normalize|parse)[A-Z]/
 const SCHEMA = /(Body|Form|Settings)$/
 
@@ -53,6 +59,53 @@ export async function readers(): Promise<Reader[]> {
     }
   }
   return found
+}
+
+/** A function with a value of which one thing grows at one of its places. */
+export interface DrivenFunction {
+  name: string
+  call: (value: unknown) => void
+}
+
+/**
+ * Every function that a module of these files exports, by module, at each of its places. What a function makes of a value
+ * that is not for it, an error mostly, is its own affair: it has to come soon.
+ */
+export async function everyFunction(files: string): Promise<Array<[file: string, DrivenFunction[]]>> {
+  const modules = globSync(files, { cwd: ROOT }).map(async (file): Promise<[string, DrivenFunction[]]> => {
+    const exports = Object.entries((await import(join(ROOT, file))) as Record<string, unknown>)
+    return [
+      file,
+      exports.flatMap(([name, value]) =>
+        typeof value === 'function' ? atPlaces(name, value as AnyFunction) : [],
+      ),
+    ]
+  })
+  return Promise.all(modules)
+}
+
+type AnyFunction = (...given: unknown[]) => unknown
+
+function atPlaces(name: string, run: AnyFunction): DrivenFunction[] {
+  const places = many(Math.min(Math.max(1, run.length), PLACES_MAX), (place) => place)
+  return places.map((place) => ({
+    name: `${name}, ${place}`,
+    call(value) {
+      const given = many(Math.max(1, run.length), (index) => (index === place ? value : {}))
+      anyway(() => {
+        const made = run(...given)
+        if (made instanceof Promise) made.catch(() => undefined)
+      })
+    },
+  }))
+}
+
+const SETTINGS: PresetSettings = {
+  model: 'a0',
+  temperature: 1,
+  system: 'Be brief.',
+  stop: ['a'],
+  provider: {},
 }
 
 const UPSTREAM_MODELS: Record<Wire, string[]> = {
@@ -123,11 +176,13 @@ export function served({ refusalOf, reads }: Reader, body: unknown): string[] {
   const { input } = body as { input?: unknown[] }
   if (Array.isArray(input)) {
     attempt(() => referencedCalls(input))
-    withReferencedItems(
-      input,
-      inputItems(input, 'chatcmpl_0', () => true),
-    )
+    const stored = inputItems(input, 'chatcmpl_0', () => true)
+    withReferencedItems(input, stored)
+    // Continued by its id, the same items come before those of the body.
+    for (const read of reads)
+      attempt(() => read({ ...(body as object), input: 'Go on.' }, { ...CONTEXT, history: stored }))
   }
+  for (const apply of Object.values(applyPreset)) anyway(() => apply(body as never, SETTINGS))
   const requests = reads.map((read) => attempt(() => read(body, CONTEXT)) as Read | null)
   const call = requests.map((request) => request?.call ?? request).find((request) => request?.content)
   return call ? convert(call) : []
@@ -135,12 +190,36 @@ export function served({ refusalOf, reads }: Reader, body: unknown): string[] {
 
 type Read = CallRequest & { call?: CallRequest }
 
+/** The settings of presets, applied to a body of each surface that has them. */
+export function presetReader(): Reader {
+  const bodies = [{ messages: [] }, { input: [] }, { messages: [], max_tokens: 1 }]
+  const appliedTo = (body: object) => (given: unknown) => {
+    const settings = readPresetSettings(given as PresetSettings)
+    for (const apply of Object.values(applyPreset)) anyway(() => apply(body as never, settings))
+  }
+  return {
+    name: 'PresetSettings',
+    growths: growthsOf(PresetSettings),
+    refusalOf: createValidator(PresetSettings),
+    reads: bodies.map(appliedTo),
+  }
+}
+
 /** A body with what readers of forms take: its fields as texts, and a file. */
 export function asForm(body: object): object {
   const texts = Object.entries(body).map(
     ([name, value]) => [name, [typeof value === 'string' ? value : JSON.stringify(value)]] as const,
   )
   return Object.defineProperties(body, { fields: { value: new Map(texts) }, files: { value: FILES } })
+}
+
+/** Also what fits no such body ends soon. */
+function anyway(run: () => unknown): void {
+  try {
+    run()
+  } catch {
+    // An answer, too.
+  }
 }
 
 /** Null for what is refused. */

@@ -32,6 +32,7 @@ const PIECES = ['a', ' \n', '"\\', '{"a":[', 'a,b;c=d/', '\u0301\ud83d']
 /** More than any schema's own bound that is worth a measurement. */
 const LONG_CHARS = 4_096
 const TEXT_CHARS = 20_000
+const PLAIN_CHARS = 8_000
 const SEVERAL = 10_000
 /** The entries of a schema that grows; each is several values. */
 const PARTS = 2_000
@@ -138,6 +139,26 @@ function ofText({ pattern, maxLength = TEXT_CHARS }: Shape, path: string): Growt
     }
   })
 }
+
+/** What any function may be given: each piece as a long text, and lists and objects that are long, deep, or full of references. */
+export const growingValues = (): Growth[] => [
+  ...PIECES.map((piece) => ({
+    name: `text of ${JSON.stringify(piece)}`,
+    most: PLAIN_CHARS,
+    make: (count: number) => upTo(count, piece),
+  })),
+  { name: 'texts', most: SEVERAL, make: (count) => many(count, String) },
+  {
+    name: 'objects',
+    most: SEVERAL,
+    make: (count) => many(count, (id) => ({ id, type: 'a', name: `${id}` })),
+  },
+  { name: 'names', most: SEVERAL, make: (count) => numbered(count, String) },
+  { name: 'levels', most: DEEP, make: (count) => nested(count, (inner) => ({ a: [inner] })) },
+  ...['references to one definition of many', 'definitions that refer to the next twice, in anyOf'].map(
+    (name): Growth => ({ name, most: SCHEMAS[name]![0], make: (count) => holding(SCHEMAS[name]![1](count)) }),
+  ),
+]
 
 /** A place where any JSON may be: as it is, and as the schema that it may be or have. */
 function ofAnything(path: string): Array<Growth & { isObject: boolean }> {

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { asForm, readers, served } from '../helpers/converters.ts'
-import type { Growth } from '../helpers/growing-bodies.ts'
+import { asForm, everyFunction, presetReader, readers, served } from '../helpers/converters.ts'
+import { type Growth, growingValues } from '../helpers/growing-bodies.ts'
 import { threadTimeMs } from '../helpers/linear-time.ts'
 
-const READERS = await readers()
+const READERS = [...(await readers()), presetReader()]
+/** What is pure, and what is made of requests for providers. */
+const MODULES = await everyFunction('src/{core/**,providers}/*.ts')
 
-/** What doubles with each is found among the first few, before it takes for ever. */
-const FEW = [2, 4, 6, 8, 10, 12, 14, 16, 18]
-const FEW_BOUND_MS = 250
+/** What doubles with each is found among a few, before it takes for ever: 16 times as long, where a budget does not end it. */
+const FEW = { most: 20, part: 16 }
 const DEEP = 200
 /** A quadratic takes 16 times as long for 4 times the input; a linear one 4 times, and with caches up to twice that. */
 const GROWTH = 4
@@ -31,30 +32,32 @@ function measured(reader: Reader, growth: Growth, count: number) {
   return { ms: threadTimeMs() - startedAt, bytes, sent: Math.max(0, ...sent.map((text) => text.length)) }
 }
 
-/** The first that is within the bound, or the last. */
-function bestOf(measure: () => number): number {
-  let ms = Number.POSITIVE_INFINITY
-  for (const _ of MEASUREMENTS) if (ms > FEW_BOUND_MS) ms = measure()
-  return ms
+const quarterOf = ({ most }: Pick<Growth, 'most'>) => ({ most, part: Math.ceil(most / GROWTH) })
+
+/** What is wrong with how the work for so many things grows, or null. */
+function growthProblem(
+  msOf: (count: number) => number,
+  { most, part }: { most: number; part: number },
+): string | null {
+  let problem: string | null = null
+  for (const _ of MEASUREMENTS) {
+    const ms = msOf(most)
+    if (ms < TOO_SHORT_MS) return null
+    const partMs = msOf(part)
+    if (ms <= MOST_TIMES_LONGER * Math.max(partMs, TOO_SHORT_MS / GROWTH)) return null
+    problem = `${most} take ${ms.toFixed(0)} ms, ${part} of them ${partMs.toFixed(0)}`
+  }
+  return problem
 }
 
 /** What is wrong with how a body is read and converted, or null. */
 function problemOf(reader: Reader, growth: Growth): string | null {
-  for (const count of growth.most > DEEP ? [] : FEW) {
-    const ms = bestOf(() => measured(reader, growth, count).ms)
-    if (ms > FEW_BOUND_MS) return `${count} take ${ms.toFixed(0)} ms`
-  }
-  let problem: string | null = null
-  for (const _ of MEASUREMENTS) {
-    const most = measured(reader, growth, growth.most)
-    if (most.sent > MOST_TIMES_LARGER * most.bytes + RESOLVED_CHARS)
-      return `${most.bytes} bytes become ${most.sent}`
-    if (most.ms < TOO_SHORT_MS) return null
-    const part = measured(reader, growth, Math.ceil(growth.most / GROWTH))
-    problem = `${growth.most} take ${most.ms.toFixed(0)} ms, a quarter of them ${part.ms.toFixed(0)}`
-    if (most.ms <= MOST_TIMES_LONGER * Math.max(part.ms, TOO_SHORT_MS / GROWTH)) return null
-  }
-  return problem
+  const msOf = (count: number) => measured(reader, growth, count).ms
+  const early = growth.most > DEEP ? null : growthProblem(msOf, FEW)
+  if (early) return early
+  const { sent, bytes, ms } = measured(reader, growth, growth.most)
+  if (sent > MOST_TIMES_LARGER * bytes + RESOLVED_CHARS) return `${bytes} bytes become ${sent}`
+  return ms < TOO_SHORT_MS ? null : growthProblem(msOf, quarterOf(growth))
 }
 
 describe('whatever grows in a body, reading and converting it takes time and bytes that grow with it', () => {
@@ -62,5 +65,24 @@ describe('whatever grows in a body, reading and converting it takes time and byt
     // One is enough: where a thing takes for ever, others do too.
     for (const growth of reader.growths)
       expect([growth.name, problemOf(reader, growth)]).toEqual([growth.name, null])
+  })
+})
+
+describe('whatever a function without a side is given, it takes time that grows with it', () => {
+  const values = growingValues().map(({ name, make, ...growth }) => {
+    const { most, part } = quarterOf(growth)
+    const made = { [most]: make(most), [part]: make(part) }
+    return { name, most, part, made }
+  })
+  test.each(MODULES)('%s', (_file, functions) => {
+    for (const { name, call } of functions)
+      for (const { name: what, made, ...counts } of values) {
+        const msOf = (count: number) => {
+          const startedAt = threadTimeMs()
+          call(made[count])
+          return threadTimeMs() - startedAt
+        }
+        expect([name, what, growthProblem(msOf, counts)]).toEqual([name, what, null])
+      }
   })
 })
