@@ -53,6 +53,21 @@ export async function applyEdits(path: string, environment: NodeJS.ProcessEnv): 
   })
 }
 
+/** The operators' edits in use; null: none, or no database is set. */
+export const readEdits = async (environment: NodeJS.ProcessEnv): Promise<StoredDocument | null> =>
+  environment.DATABASE_URL ? withEdits(environment, ({ edits }) => edits.current()) : null
+
+/** Makes a document the operators' edits if those of `expectedVersion` still are, and returns its version. */
+export const replaceEdits = (
+  content: unknown,
+  expectedVersion: string | null,
+  environment: NodeJS.ProcessEnv,
+): Promise<string> =>
+  withEdits(environment, async ({ management }) => {
+    const { document } = await management.applyEdits(commandOperator(), content, expectedVersion)
+    return document.version
+  })
+
 /** `catalog revert VERSION`: makes earlier edits current again. */
 export const revertEdits = (version: string, environment: NodeJS.ProcessEnv): Promise<CommandOutput> =>
   withEdits(environment, async ({ management }) =>
@@ -102,10 +117,10 @@ interface EditsContext {
   management: CatalogManagement
 }
 
-function withEdits(
+function withEdits<Result>(
   environment: NodeJS.ProcessEnv,
-  run: (context: EditsContext) => Promise<CommandOutput>,
-): Promise<CommandOutput> {
+  run: (context: EditsContext) => Promise<Result>,
+): Promise<Result> {
   const config = readConfig(environment)
   return withClients(config, NAME, async ({ postgres, redis }) => {
     const logger = pino({ level: 'silent' })

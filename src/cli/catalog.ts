@@ -4,6 +4,8 @@
  *   import FILE [--check]   checks a catalog file and puts it in CATALOG_FILE's place
  *   show [ID] [--all]       the catalog in use, or one model of it; --all also without their keys
  *   sync                    asks every provider for its models and prints what appeared and disappeared
+ *   refresh [--apply]       what public lists state otherwise than the catalog; --apply makes it the operator's edits, and
+ *                           with --builtin the built-in catalog
  *   apply FILE              makes a document the operator's edits: over everything else, in the whole fleet
  *   edits                   every version of those edits
  *   revert VERSION          makes an earlier version of them hold again
@@ -31,11 +33,13 @@ import {
   revertEdits,
   showRateHistory,
 } from './catalog-edits.ts'
+import { refresh } from './catalog-refresh.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `usage: catalog import FILE [--check] [--json]
        catalog show [ID] [--all] [--json]
        catalog sync [--json]
+       catalog refresh [--models-dev FILE|URL] [--litellm FILE|URL] [--openrouter FILE|URL] [--apply] [--builtin] [--json]
        catalog apply FILE | edits | revert VERSION [--json]
        catalog history MODEL [--json]`
 
@@ -43,6 +47,11 @@ const OPTIONS = {
   json: { type: 'boolean', default: false },
   all: { type: 'boolean', default: false },
   check: { type: 'boolean', default: false },
+  apply: { type: 'boolean', default: false },
+  builtin: { type: 'boolean', default: false },
+  'models-dev': { type: 'string' },
+  litellm: { type: 'string' },
+  openrouter: { type: 'string' },
 } as const
 
 export async function catalog(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
@@ -59,6 +68,12 @@ export async function catalog(args: string[], environment: NodeJS.ProcessEnv): P
     case 'sync':
       if (argument !== undefined) throw new UsageError(USAGE)
       return sync(await loadCatalog(environment))
+    case 'refresh': {
+      if (argument !== undefined) throw new UsageError(USAGE)
+      const { 'models-dev': modelsDev, litellm, openrouter, apply, builtin } = flags
+      const sources = { 'models.dev': modelsDev, litellm, openrouter }
+      return refresh({ sources, apply, builtin }, environment)
+    }
     case 'apply':
       return applyEdits(pathOf(argument), environment)
     case 'edits':

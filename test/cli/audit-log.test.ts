@@ -222,8 +222,26 @@ describe('the audit log of commands', () => {
       target: 'catalog',
     })
     await expectRow(catalog, ['revert', version!], { action: 'catalog.revert', details: { version } })
-    const edits = await ledger.postgres.catalogDocument.findMany()
-    expect(edits.map(({ author }) => author)).toEqual([1, 2].map(() => `cli:${userInfo().username}`))
+    const cost = { input: 1.5, output: 8 }
+    const row = {
+      litellm_provider: 'openai',
+      mode: 'chat',
+      input_cost_per_token: 1.5e-6,
+      output_cost_per_token: 8e-6,
+    }
+    await writeFile(join(folder, 'm.json'), JSON.stringify({ openai: { models: { 'gpt-4.1': { cost } } } }))
+    await writeFile(join(folder, 'l.json'), JSON.stringify({ 'gpt-4.1': row }))
+    await writeFile(join(folder, 'o.json'), JSON.stringify({ data: [] }))
+    const lists = ['--models-dev', 'm.json', '--litellm', 'l.json', '--openrouter', 'o.json']
+    await expectRow(catalog, ['refresh', ...lists, '--apply'], { action: 'catalog.edit', target: 'catalog' })
+    const edits = await ledger.postgres.catalogDocument.findMany({ orderBy: { id: 'asc' } })
+    expect(edits.map(({ author }) => author)).toEqual([1, 2, 3].map(() => `cli:${userInfo().username}`))
+    expect(edits.at(-1)!.content).toEqual({
+      changes: {
+        models: [{ id: 'gpt-4.1', list_price: { prompt: '1.5', completion: '8' } }],
+        offers: [],
+      },
+    })
   })
 
   test('an imported bill of a provider is recorded', async () => {

@@ -104,3 +104,67 @@ test('catalog sync prints added and removed models by provider and fails if a pr
   const failed = await catalog(['sync'], environment)
   expect(failed).toMatchObject({ code: 1, json: { providers: [{ kind: 'failed', provider: 'acme' }] } })
 })
+
+/** What models.dev and litellm state of gpt-4.1 at its developer, in their forms. */
+async function writeLists(prompt: number) {
+  const modelsDev = { openai: { models: { 'gpt-4.1': { cost: { input: prompt, output: 8 } } } } }
+  const litellm = {
+    'gpt-4.1': {
+      litellm_provider: 'openai',
+      mode: 'chat',
+      input_cost_per_token: prompt / 1_000_000,
+      output_cost_per_token: 0.000008,
+    },
+  }
+  await writeFile(join(folder, 'models-dev.json'), JSON.stringify(modelsDev))
+  await writeFile(join(folder, 'litellm.json'), JSON.stringify(litellm))
+  await writeFile(join(folder, 'openrouter.json'), JSON.stringify({ data: [] }))
+}
+
+const LISTS = [
+  '--models-dev',
+  'models-dev.json',
+  '--litellm',
+  'litellm.json',
+  '--openrouter',
+  'openrouter.json',
+]
+
+test('refresh shows what public lists state otherwise, and changes nothing without --apply', async () => {
+  await writeLists(1.5)
+  expect(await catalog(['refresh', ...LISTS])).toMatchObject({
+    code: 0,
+    json: {
+      differences: [{ subject: 'gpt-4.1', field: 'list_price', catalog: '2 / 8', agreed: '1.5 / 8' }],
+      not_read: [],
+      applied: null,
+    },
+  })
+  const { out } = await runCommand(catalogCommand, ['refresh', ...LISTS], { INIT_CWD: folder })
+  expect(out).toMatch(/gpt-4\.1 +list_price +2 \/ 8 +1\.5 \/ 8 +models\.dev: 1\.5 \/ 8, litellm: 1\.5 \/ 8/)
+  await writeLists(2)
+  expect((await catalog(['refresh', ...LISTS])).json.differences).toEqual([])
+})
+
+test('refresh goes on without one list and says so, and fails with fewer than two', async () => {
+  await writeLists(1.5)
+  const without = async (first: string, second = 'litellm.json') =>
+    catalog(['refresh', '--models-dev', 'models-dev.json', '--openrouter', first, '--litellm', second])
+  const refusals = [
+    ['http://models.example/list.json', 'is not an https address'],
+    ['https://127.0.0.1/list.json', 'is not a public address'],
+    ['https://metadata.internal/list.json', 'is not a public address'],
+    ['missing.json', 'ENOENT'],
+    ['litellm.json', 'not one of openrouter'],
+  ] as const
+  for (const [location, reason] of refusals) {
+    const { code, json } = await without(location)
+    expect(code, location).toBe(0)
+    expect(json.not_read, location).toEqual([expect.stringContaining(reason)])
+    expect(json.differences, location).toHaveLength(1)
+  }
+  expect(await without('missing.json', 'missing.json')).toMatchObject({
+    code: 1,
+    json: { error: expect.stringContaining('Two lists have to agree') },
+  })
+})

@@ -5,14 +5,15 @@ import type {
   DocumentModel,
   DocumentOffer,
 } from '../../src/core/catalog/catalog-document.ts'
+import { printDocument } from '../../src/core/catalog/print-document.ts'
 import { type LitellmRow, openLitellmTable, perMillion, upstreamName } from './litellm-table.ts'
 import { mediaModels } from './media-models.ts'
-import { printDocument } from './print-document.ts'
 
 /**
  * Development tool: writes src/catalog/data/task-models.json, the models that are no chat models, from litellm's table,
- * deterministically; those that make or read files are in media-models.ts. It is read from a folder as import-catalog.ts says.
+ * deterministically; those that make or read files are in media-models.ts.
  *
+ *   pip download litellm==1.109.1 --no-deps && unzip litellm-*.whl 'litellm/model_prices*'
  *   node tools/catalog-import/import-task-models.ts --litellm litellm --litellm-version 1.109.1 --day 2026-11-20
  */
 

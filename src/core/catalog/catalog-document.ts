@@ -420,6 +420,10 @@ const MODEL_CHANGE = closed(
     quality: QUALITY,
     output_tokens: OUTPUT_TOKENS,
     completion_tokens: COMPLETION_TOKENS,
+    context_length: tokens('Context window: tokens of prompt and completion together.'),
+    max_output_tokens: tokens(),
+    supported_parameters: Type.Array(name(), { uniqueItems: true }),
+    reasoning: Type.Boolean(),
     list_price: prices("The developer's list price."),
     rate: prices('The retail rate: at least 5 % below the list price.'),
     media: MEDIA,
@@ -429,7 +433,12 @@ const MODEL_CHANGE = closed(
 
 const OFFER_CHANGE = closed(
   { provider: name(), upstream_model: name() },
-  { disabled: disabled('The offer'), cost: prices('What the provider charges us.'), priority: PRIORITY },
+  {
+    disabled: disabled('The offer'),
+    list_price: prices("The provider's own list price."),
+    cost: prices('What the provider charges us.'),
+    priority: PRIORITY,
+  },
 )
 
 const CHANGES = closed(

@@ -1,4 +1,4 @@
-import type { CatalogDocument } from '../../src/core/catalog/catalog-document.ts'
+import type { CatalogDocument } from './catalog-document.ts'
 
 /** One provider and one model a line, so that a change of one price is a change of one line. */
 export function printDocument({ providers = [], models: all = [], ...head }: CatalogDocument): string {

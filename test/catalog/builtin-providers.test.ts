@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import type { DocumentProvider } from '../../src/core/catalog/catalog-document.ts'
 import { parseCatalogDocument } from '../../src/core/catalog/parse-catalog-document.ts'
-import { IMPORTED_PROVIDERS } from '../../tools/catalog-import/provider-table.ts'
+import { MAKERS } from '../../src/core/catalog/refresh-catalog.ts'
 
-const providers = IMPORTED_PROVIDERS.map(({ provider }) => provider)
+const { providers } = JSON.parse(
+  readFileSync(new URL('../../src/catalog/data/builtin.json', import.meta.url), 'utf8'),
+) as { providers: DocumentProvider[] }
 
-test('the imported providers are 25 or more, each valid, with a key of its own and a safe address', () => {
+test('the built-in providers are 25 or more, each valid, with a key of its own and a safe address', () => {
   expect(parseCatalogDocument({ providers }).kind).toBe('document')
   expect(providers.length).toBeGreaterThanOrEqual(25)
   expect(new Set(providers.map((provider) => provider.api_key_env)).size).toBe(providers.length)
@@ -23,9 +26,9 @@ test('only providers whose published terms are cited are marked as keeping nothi
 })
 
 test('makers come before the providers that run the models of others', () => {
-  const makers = IMPORTED_PROVIDERS.map(({ maker }) => maker)
-  expect(makers.filter((maker) => maker !== null)).toHaveLength(14)
-  expect(makers.findLastIndex((maker) => maker !== null)).toBe(13)
+  const isMaker = providers.map(({ id }) => MAKERS[id] !== undefined)
+  expect(isMaker.filter((is) => is)).toHaveLength(14)
+  expect(isMaker.lastIndexOf(true)).toBe(13)
 })
 
 test('the documentation names each with its key', () => {
