@@ -41,7 +41,7 @@ describe('a call that asks for a service tier', () => {
     ['has no price', {}, provider('a', PASSES), {}],
     ['is not known to the provider', PRICED, provider('a'), {}],
     ['costs more than the request allows', PRICED, provider('a', PASSES), { max_price: { prompt: '1.5' } }],
-  ])('is served without it, and told so, where it %s', (_, terms, at, preferences) => {
+  ])('a call whose tier %s is served without it, and names it as ignored', (_, terms, at, preferences) => {
     const { candidate, ignoredParameters } = planned('priority', terms, at, preferences)
     expect(candidate).toMatchObject({ rate: USUAL, leftOut: ['service_tier'] })
     expect(ignoredParameters).toEqual(['service_tier'])
