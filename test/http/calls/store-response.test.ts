@@ -2,7 +2,18 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type { ResponseEnvelope } from '../../../src/core/calls/call-job.ts'
 import type { FrameBody } from '../../../src/core/calls/frames.ts'
+import { newCallId } from '../../../src/core/kernel/ids.ts'
 import { type StoredCall, storeBeforeEnd } from '../../../src/http/calls/store-response.ts'
+
+const ENVELOPE: ResponseEnvelope = {
+  id: newCallId(),
+  accountId: 'acct_1',
+  requestedModel: 'test/model',
+  idempotencyRecord: null,
+  admittedAt: 0,
+  queueDeadlineAt: 0,
+  callDeadlineAt: 0,
+}
 
 test('the end of a stored response is written, and counts as written, only once it is stored', async () => {
   const put = Promise.withResolvers<boolean>()
@@ -19,7 +30,7 @@ test('the end of a stored response is written, and counts as written, only once 
     store: { put: () => put.promise },
     logger: pino({ level: 'silent' }),
   } as unknown as StoredCall
-  const stored = storeBeforeEnd(writer, { id: 'chatcmpl_1' } as ResponseEnvelope, call, () => false)
+  const stored = storeBeforeEnd(writer, ENVELOPE, call, () => false)
   expect(stored.frame(['text', 'Hello'])).toBeUndefined()
   const finish = ['finish', { reason: 'stop' }] as unknown as FrameBody
   let isWritten = false
