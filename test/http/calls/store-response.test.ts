@@ -9,6 +9,7 @@ const ENVELOPE: ResponseEnvelope = {
   id: newCallId(),
   accountId: 'acct_1',
   requestedModel: 'test/model',
+  candidates: [],
   idempotencyRecord: null,
   admittedAt: 0,
   queueDeadlineAt: 0,
