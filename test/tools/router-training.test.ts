@@ -215,7 +215,7 @@ describe('training', () => {
     })
     const { perAbility, perDifficulty, ease } = fitCurve(results)
     expect(perAbility).toBeCloseTo(1, 0)
-    expect(perDifficulty).toBeCloseTo(0.5, 0)
+    expect(perDifficulty.code).toBeCloseTo(0.5, 0)
     expect(ease.code).toBeCloseTo(1, 0)
     expect(ease.chat).toBe(ease.code)
   })

@@ -12,6 +12,9 @@ export interface KnownResult {
   result: number
 }
 
+const ofKinds = (of: (kind: TaskKind) => number) =>
+  Object.fromEntries(TASK_KINDS.map((kind) => [kind, of(kind)])) as Record<TaskKind, number>
+
 const ROUNDS = 25
 /** A kind with fewer results counts as absent. */
 const LEAST_RESULTS = 500
@@ -49,9 +52,7 @@ export function fitCurve(all: readonly KnownResult[]): QualityCurve {
   const usual = mean([...known.values()])
   return {
     perAbility: weights[0]!,
-    perDifficulty: weights[1]!,
-    ease: Object.fromEntries(
-      TASK_KINDS.map((kind) => [kind, known.get(kind) ?? usual]),
-    ) as QualityCurve['ease'],
+    perDifficulty: ofKinds(() => weights[1]!),
+    ease: ofKinds((kind) => known.get(kind) ?? usual),
   }
 }

@@ -1,5 +1,5 @@
 import { DEFAULT_POINT_USD } from '../../src/core/auto/auto-routing.ts'
-import { easeOf, expectedQuality, type QualityCurve } from '../../src/core/auto/model-quality.ts'
+import { atLeast, easeOf, expectedQuality, type QualityCurve } from '../../src/core/auto/model-quality.ts'
 import { ANSWER_TOKENS } from '../../src/core/auto/output-tokens.ts'
 import { ROUTING_PROFILES, type RoutingProfile } from '../../src/core/auto/routing-profiles.ts'
 import { taskKind } from '../../src/core/auto/task-kind.ts'
@@ -173,7 +173,7 @@ function ofDataset(
           (tier) =>
             (TIER_PROMPT_USD[tier]! * (promptTokens + COMPLETION_TIMES * ANSWER_TOKENS[kind])) / MILLION,
         ),
-        expected: standIn.map((tier) => expectedQuality(inTier(tier)!.abilities[kind].value, ease, curve)),
+        expected: standIn.map((tier) => expectedQuality(atLeast(inTier(tier)!.abilities[kind]), ease, curve)),
       },
     ]
   })

@@ -1,4 +1,4 @@
-import { easeOf, expectedQuality, type QualityCurve } from '../../src/core/auto/model-quality.ts'
+import { atLeast, easeOf, expectedQuality, type QualityCurve } from '../../src/core/auto/model-quality.ts'
 import { ANSWER_TOKENS } from '../../src/core/auto/output-tokens.ts'
 import type { TaskKind } from '../../src/core/auto/quality-figure.ts'
 import { taskKind } from '../../src/core/auto/task-kind.ts'
@@ -72,7 +72,7 @@ export function knownResults(
     return [...row.results].flatMap(([name, result]) => {
       const model = named.get(name)
       return model
-        ? [{ dataset: row.dataset, kind, ability: model.abilities[kind].value, score, result }]
+        ? [{ dataset: row.dataset, kind, ability: atLeast(model.abilities[kind]), score, result }]
         : []
     })
   })
@@ -123,7 +123,7 @@ function curvesOf(
   })
   const byPublished = (prompt: Prompt) => {
     const ease = easeOf(prompt.kind, prompt.score, curve)
-    return models.map(({ abilities }) => expectedQuality(abilities[prompt.kind].value, ease, curve))
+    return models.map(({ abilities }) => expectedQuality(atLeast(abilities[prompt.kind]), ease, curve))
   }
   const policies: Array<[string, PolicyCurve]> = [
     ['single models, mixed at random', always(prompts)],

@@ -2,7 +2,7 @@ import type { Model } from '../catalog/catalog.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { listUsd } from './list-usd.ts'
 import { compareVersions, type ModelLine, modelLine } from './model-lines.ts'
-import { type Abilities, abilitiesOf } from './model-quality.ts'
+import { type Abilities, abilitiesOf, atLeast } from './model-quality.ts'
 import { expectedTokens } from './output-tokens.ts'
 import { TASK_KINDS, type TaskKind } from './quality-figure.ts'
 
@@ -18,7 +18,8 @@ export interface AutoLadder {
   cachedUsd: Float64Array
   /** Expected tokens of a completion by kind and by the effort that the call asks for; absent: the model's default. */
   tokensAt: ReturnType<typeof expectedTokens>
-  /** The models to choose among. */
+  /** The models to choose among: the usual ones with figures of their own or of the version before. */
+  known: readonly number[]
   usual: readonly number[]
   /** The same with old and very expensive models and variants without own figures, for a request that no other can take. */
   all: readonly number[]
@@ -38,8 +39,9 @@ export const autoLadder = oncePer((models: readonly Model[]): AutoLadder => {
   const abilities = models.map((model) => known.get(model)!)
   const usd = (rateOf: (model: Model) => bigint) =>
     Float64Array.from(models, (model) => Number(rateOf(model)) / PICO_PER_USD)
-  const abilityOf = byKind((kind) => Float64Array.from(abilities, (one) => one[kind].value))
+  const abilityOf = byKind((kind) => Float64Array.from(abilities, (one) => atLeast(one[kind])))
   const all = [...models.keys()]
+  const usual = all.filter((index) => isUsual(models[index]!))
   return {
     models,
     abilities,
@@ -48,11 +50,15 @@ export const autoLadder = oncePer((models: readonly Model[]): AutoLadder => {
     completionUsd: usd(({ rate }) => rate.completion),
     cachedUsd: usd(({ rate }) => rate.cacheRead ?? rate.prompt),
     tokensAt: expectedTokens(models),
-    usual: all.filter((index) => isUsual(models[index]!)),
+    known: usual.filter((index) => KNOWN.has(abilities[index]!.other.basis)),
+    usual,
     all,
     betterBuys: betterBuys(models),
   }
 })
+
+/** The bases of an estimate that has a published figure behind it. */
+const KNOWN = new Set(['measured', 'other kinds', 'line'])
 
 function isUsual(model: Model): boolean {
   const isVariant = model.quality === undefined && modelLine(model.id, model.vendor).isVariant

@@ -48,12 +48,13 @@ export function chooseAutoModels(
   const ladder = autoLadder(catalog.autoLadder)
   const valuation = valueModels(prompt, catalog)
   const { kind, score } = valuation
-  const { usual, all } = ladder
+  const { known, usual, all } = ladder
   const turns = needs.pricesCache ? valuedTurns(prompt, catalog) : []
   const needsTools = profile === 'agentic' || tools > 0
   const fits = (model: Model) => isPermitted(model) && canTake(model, needs, needsTools)
   const fitsAndUsable = (model: Model) => fits(model) && isUsable(model)
   const attempts: Array<[AutoLadder['usual'], (model: Model) => boolean]> = [
+    [known, fitsAndUsable],
     [usual, fitsAndUsable],
     [all, fitsAndUsable],
     [usual, fits],
@@ -61,7 +62,7 @@ export function chooseAutoModels(
     [all, isPermitted],
   ]
   if (profile === 'agentic')
-    attempts.unshift([usual, (model) => hasExactTools(model) && fitsAndUsable(model)])
+    attempts.unshift([known, (model) => hasExactTools(model) && fitsAndUsable(model)])
   for (const [index, [indexes, accepts]] of attempts.entries()) {
     const inOrder = (turn: Valuation) => acceptedInOrder(ladder, indexes, turn, accepts)
     const stay = staysOn(turns, (turn) => inOrder(turn).next().value)
@@ -118,14 +119,14 @@ function valuedTurns(prompt: AutoPrompt, catalog: ValuedCatalog): Valuation[] {
 }
 
 function valuationOf(
-  { profile, effort }: Pick<AutoPrompt, 'profile' | 'effort'>,
+  { profile, tools, effort }: Pick<AutoPrompt, 'profile' | 'tools' | 'effort'>,
   turns: readonly TurnReading[],
   { promptTokens, repeatedTokens }: CallSize,
   catalog: ValuedCatalog,
 ): Valuation {
   const ladder = autoLadder(catalog.autoLadder)
   const { score, kind: asked } = turns.at(-1)!
-  const kind = profile === 'agentic' ? 'agentic' : asked
+  const kind = profile === 'agentic' || tools > 0 ? 'agentic' : asked
   const ease = easeOf(kind, heldScore(turns.map((turn) => turn.score)))
   const pointUsd = pointUsdOf(profile, catalog)
   const cached = repeatedTokens < LEAST_CACHED_TOKENS ? 0 : repeatedTokens

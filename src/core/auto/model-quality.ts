@@ -8,54 +8,72 @@ import { type QualityFigure, TASK_KINDS, type TaskKind } from './quality-figure.
 export interface Ability {
   value: number
   standardError: number
-  /** `measured`: a figure for this kind. Otherwise an estimate: from other kinds, its line or its price. */
-  basis: 'measured' | 'other kinds' | 'line' | 'price'
+  /** `measured`: a figure for this kind. Otherwise an estimate: from other kinds, the version before it, another relative or its price. */
+  basis: 'measured' | 'other kinds' | 'line' | 'relative' | 'price'
 }
+
+/** What counts for a choice: nothing wins by what is merely assumed of it. */
+export const atLeast = ({ value, standardError }: Ability): number => value - standardError
 
 export type Abilities = Readonly<Record<TaskKind, Ability>>
 
 /** The mean ability of the measured models of the built-in catalog at each kind, and how models deviate from theirs. */
 const TYPICAL: Record<TaskKind, { mean: number; spread: number }> = {
-  code: { mean: 0.71, spread: 0.5 },
-  worded_options: { mean: -0.09, spread: 0.4 },
-  numeric_options: { mean: 0.62, spread: 0.45 },
-  formulas: { mean: 0.62, spread: 0.4 },
-  chat: { mean: -0.05, spread: 0.3 },
-  agentic: { mean: -1.36, spread: 0.7 },
-  other: { mean: -0.09, spread: 0.3 },
+  code: { mean: 0.85, spread: 0.45 },
+  worded_options: { mean: 0.22, spread: 0.4 },
+  numeric_options: { mean: 0.96, spread: 0.45 },
+  word_problems: { mean: 0.96, spread: 0.4 },
+  formulas: { mean: 0.96, spread: 0.38 },
+  proofs: { mean: 0.96, spread: 0.45 },
+  chat: { mean: -0.24, spread: 0.39 },
+  extraction: { mean: 0.22, spread: 0.35 },
+  expertise: { mean: 0.22, spread: 0.35 },
+  agentic: { mean: -1.11, spread: 0.47 },
+  other: { mean: 0.22, spread: 0.26 },
 }
 
 /** Kinds without public figures, and the kind that comes nearest. */
-const NEAREST: Partial<Record<TaskKind, TaskKind>> = { worded_options: 'other', numeric_options: 'formulas' }
+const NEAREST: Partial<Record<TaskKind, TaskKind>> = {
+  worded_options: 'other',
+  extraction: 'other',
+  expertise: 'other',
+  numeric_options: 'formulas',
+  word_problems: 'formulas',
+  proofs: 'formulas',
+}
 const CARRIED_OVER = 0.6
 
 /**
  * The level of a model of which only the price is known: a fit over the measured models of the built-in catalog, by
  * list price and whether the model reasons. Its deviation is that of the residuals.
  */
-const BY_PRICE = { level: -0.95, perLogUsd: 0.17, reasoning: 1.15, deviation: 0.5 }
+const BY_PRICE = { level: -1.29, perLogUsd: 0.22, reasoning: 1.7, deviation: 0.72 }
 const LEAST_USD = 0.02
-/** Models of one line differ by this much; an older one than all that are measured is weaker. */
+/**
+ * The measured models of one line differ by this much from version to version, nearly always upwards. A successor counts
+ * with the figure of the measured model before it, less a discount; the deviation grows with the versions between them.
+ */
 const LINE_DEVIATION = 0.5
+const SUCCESSOR_DISCOUNT = 0.1
 const SAME_VERSION_DEVIATION = 0.1
-const OLDER_BY = 0.3
-/** A successor is better by this for every version between it and the measured model: a little, so that the newest wins. */
-const NEWER_BY = 0.05
+const OLDER_BY = 0.5
 
 type Named = ModelLine & { model: Model }
 
 /** The abilities of every model of a catalog's ladder. Computed once for each snapshot. */
 export const abilitiesOf = oncePer((ladder: readonly Model[]): ReadonlyMap<Model, Abilities> => {
-  const lines = Map.groupBy(
-    ladder.map((model): Named => ({ model, ...modelLine(model.id, model.vendor) })),
-    ({ model, line }) => `${model.vendor}/${line}`,
-  )
+  const named = ladder.map((model): Named => ({ model, ...modelLine(model.id, model.vendor) }))
+  const makers = Map.groupBy(named, ({ model }) => model.vendor)
+  const lines = [...Map.groupBy(named, ({ model, line }) => `${model.vendor}/${line}`).values()]
   const found = new Map<Model, Abilities>()
-  for (const line of lines.values()) {
-    const measured = line.filter(({ model }) => levelOf(model) !== null)
+  for (const line of lines) {
+    const measured = line.filter(({ model }) => isMeasured(model))
     for (const one of measured) found.set(one.model, ofMeasured(one, measured))
+  }
+  for (const line of lines) {
+    const maker = makers.get(line[0]!.model.vendor)!
     for (const one of line) {
-      if (!found.has(one.model)) found.set(one.model, ofUnmeasured(one, { line, measured }, found))
+      if (!isMeasured(one.model)) found.set(one.model, ofUnmeasured(one, { line, maker }, found))
     }
   }
   return found
@@ -133,21 +151,22 @@ function fromOtherKinds(
 }
 
 /**
- * A model without figures is as good as the newest measured one of its line that is not newer: a copy, a faster edition
- * or a successor. Otherwise the price decides. An estimate by price counts
- * one standard error lower: of many such guesses the best is too high.
+ * What is expected of a model without figures: a little less than of the newest measured one of its line that is not
+ * newer, of which it is a copy, a faster edition or a successor; else of the best measured one of its maker that costs no
+ * more, since a maker sells the worse of two for less; else what its price says.
  */
 function ofUnmeasured(
-  { model, version }: Named,
-  { line, measured }: { line: readonly Named[]; measured: readonly Named[] },
+  { model, version, isSmall }: Named,
+  { line, maker }: { line: readonly Named[]; maker: readonly Named[] },
   known: ReadonlyMap<Model, Abilities>,
 ): Abilities {
-  const byVersion = measured.toSorted((a, b) => compareVersions(a.version, b.version))
+  const byVersion = line
+    .filter((other) => isMeasured(other.model))
+    .sort((a, b) => compareVersions(a.version, b.version))
   const before = byVersion.findLast((other) => compareVersions(other.version, version) <= 0)
   const relative = before ?? byVersion[0]
   if (relative) {
     const isSame = compareVersions(relative.version, version) === 0
-    const deviation = isSame ? SAME_VERSION_DEVIATION : LINE_DEVIATION
     const steps = new Set(
       line
         .filter(
@@ -157,13 +176,21 @@ function ofUnmeasured(
         )
         .map((other) => other.version.join()),
     ).size
-    const difference = before ? NEWER_BY * steps : -OLDER_BY
-    return byKind((kind): Ability => {
-      const { value, standardError } = known.get(relative.model)![kind]
-      return { value: value + difference, standardError: Math.hypot(standardError, deviation), basis: 'line' }
-    })
+    const deviation = isSame ? SAME_VERSION_DEVIATION : LINE_DEVIATION * Math.sqrt(Math.max(1, steps))
+    const less = before ? (isSame ? 0 : SUCCESSOR_DISCOUNT) : OLDER_BY
+    return inherited(known.get(relative.model)!, less, deviation, before ? 'line' : 'relative')
   }
-  const level = levelByPrice(model) - BY_PRICE.deviation
+  const cheaper = maker.filter(
+    (other) =>
+      isMeasured(other.model) &&
+      listUsd(other.model) <= listUsd(model) &&
+      other.model.reasoning === model.reasoning,
+  )
+  const best = cheaper
+    .map((other) => known.get(other.model)!)
+    .sort((a, b) => b.other.value - a.other.value)[0]
+  if (best && !isSmall) return inherited(best, SUCCESSOR_DISCOUNT, LINE_DEVIATION, 'relative')
+  const level = levelByPrice(model)
   return byKind(
     (kind): Ability => ({
       value: level + TYPICAL[kind].mean,
@@ -172,6 +199,15 @@ function ofUnmeasured(
     }),
   )
 }
+
+function inherited(from: Abilities, less: number, deviation: number, basis: Ability['basis']): Abilities {
+  return byKind((kind) => {
+    const { value, standardError } = from[kind]
+    return { value: value - less, standardError: Math.hypot(standardError, deviation), basis }
+  })
+}
+
+const isMeasured = ({ quality }: Model): boolean => Object.keys(quality ?? {}).length > 0
 
 const levelByPrice = (model: Model): number =>
   BY_PRICE.level +
@@ -184,26 +220,44 @@ const byKind = (of: (kind: TaskKind) => Ability): Abilities =>
 /** How ability and difficulty make the expected quality: a logistic over both, in log-odds. */
 export interface QualityCurve {
   perAbility: number
-  perDifficulty: number
+  perDifficulty: Record<TaskKind, number>
   /** How much easier prompts of each kind are than the published tasks. */
   ease: Record<TaskKind, number>
 }
 
 /**
- * A fit over the training data, each named model with its published ability (`npm run router:eval` prints it, and measures
- * it with every family left out). Kinds that the data lacks have the mean of the others.
+ * Of questions with one right answer a fit over the training data, each named model with its published ability (`npm run
+ * router:eval` prints it, and measures it with every family left out). Nothing grades open tasks, so theirs are set by
+ * hand: proofs, expertise and the hardest of the others are about as hard as the published ones, and small talk is answered
+ * well by nearly every model.
  */
 export const SHIPPED_CURVE: QualityCurve = {
-  perAbility: 1,
-  perDifficulty: 0.5,
+  perAbility: 1.2,
+  perDifficulty: {
+    code: 0.9,
+    worded_options: 0.6,
+    numeric_options: 0.6,
+    word_problems: 0.6,
+    formulas: 0.6,
+    proofs: 0.6,
+    chat: 1,
+    extraction: 0.3,
+    expertise: 0.6,
+    agentic: 0.6,
+    other: 0.9,
+  },
   ease: {
-    code: 1.9,
-    worded_options: 2,
-    numeric_options: 1.2,
-    formulas: 3.2,
-    chat: 2.1,
-    agentic: 2.1,
-    other: 2.1,
+    code: 3.2,
+    worded_options: 3,
+    numeric_options: 2,
+    word_problems: 4.7,
+    formulas: 2.9,
+    proofs: 0,
+    chat: 4,
+    extraction: 3.5,
+    expertise: 0,
+    agentic: 1.5,
+    other: 2.8,
   },
 }
 const LEAST_SCORE = 0.01
@@ -216,7 +270,7 @@ export function difficultyOf(score: number): number {
 
 /** The log-odds that every ability of a kind is added to, at a difficulty of 0 to 1. */
 export const easeOf = (kind: TaskKind, score: number, curve = SHIPPED_CURVE): number =>
-  curve.ease[kind] - curve.perDifficulty * difficultyOf(score)
+  curve.ease[kind] - curve.perDifficulty[kind] * difficultyOf(score)
 
 /** The expected share of such prompts that a model answers well. */
 export const expectedQuality = (ability: number, ease: number, { perAbility } = SHIPPED_CURVE): number =>

@@ -1,13 +1,18 @@
 /**
- * Kinds of task, for which models differ in quality. `other`: no rule applies, so a model counts with its quality at
- * reasoning and at working with data. `agentic` follows from the routing profile, never from the text.
+ * Kinds of task, for which models differ in quality. `word_problems` are those of school, `formulas` mathematics with
+ * an answer to find, `expertise` law, medicine and taxes, where a wrong answer does harm. `other`: no rule applies, so a
+ * model counts with its quality at reasoning and at working with data. `agentic` follows from tools or the routing profile, never from the text.
  */
 export const TASK_KINDS = [
   'code',
   'worded_options',
   'numeric_options',
+  'word_problems',
   'formulas',
+  'proofs',
   'chat',
+  'extraction',
+  'expertise',
   'agentic',
   'other',
 ] as const

@@ -130,7 +130,7 @@ describe('auto', () => {
     expect(choose(code, models).kind).toBe('code')
     expect(ids(choose(code, models))[0]).toBe('a/coder')
     const sums = asking('A train leaves at 60 km/h, another 300 km away at 40 km/h. When do they meet?')
-    expect(choose(sums, models).kind).toBe('formulas')
+    expect(choose(sums, models).kind).toBe('word_problems')
     expect(ids(choose(sums, models))[0]).toBe('b/counter')
   })
 

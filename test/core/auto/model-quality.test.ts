@@ -2,11 +2,12 @@ import { describe, expect, test } from 'vitest'
 import builtin from '../../../src/catalog/data/builtin.json' with { type: 'json' }
 import modelQuality from '../../../src/catalog/data/model-quality.json' with { type: 'json' }
 import { chooseAutoModels } from '../../../src/core/auto/auto-routing.ts'
-import { abilitiesOf, easeOf, expectedQuality } from '../../../src/core/auto/model-quality.ts'
+import { abilitiesOf, atLeast, easeOf, expectedQuality } from '../../../src/core/auto/model-quality.ts'
 import { TASK_KINDS } from '../../../src/core/auto/quality-figure.ts'
 import { ROUTING_PROFILES } from '../../../src/core/auto/routing-profiles.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { chatNeeds } from '../../../src/core/calls/kinds/chat.ts'
+import kinds from '../../fixtures/auto/prompt-kinds.json' with { type: 'json' }
 import { builtCatalog } from '../../helpers/built-catalog.ts'
 
 const snapshot = builtCatalog([builtin, modelQuality])
@@ -36,22 +37,62 @@ describe('the ability of a model', () => {
     expect(Math.abs(measured - code!.value)).toBeLessThan(2 * code!.standardError)
     expect(of('gpt-5.6-sol').worded_options.basis).toBe('other kinds')
     expect(chat!.source).toContain('LiveBench')
+    expect(chat!.source).toContain('Artificial Analysis')
   })
 
-  test('of a successor without figures is that of its line, a little above; of a copy the same', () => {
+  test('of a successor without figures is that of the version before, a little below and less certain; of a copy the same', () => {
     for (const kind of TASK_KINDS) {
-      expect(of('gpt-6.1-sol')[kind].basis).toBe('line')
-      expect(of('gpt-6.1-sol')[kind].value).toBeGreaterThan(of('gpt-5.6-sol')[kind].value)
-      expect(of('gpt-6.1-sol')[kind].standardError).toBeGreaterThan(of('gpt-5.6-sol')[kind].standardError)
+      expect(of('gpt-6.1-terra')[kind].basis).toBe('line')
+      expect(of('gpt-6.1-terra')[kind].value).toBeLessThan(of('gpt-5.6-terra')[kind].value)
+      expect(of('gpt-6.1-terra')[kind].standardError).toBeGreaterThan(of('gpt-5.6-terra')[kind].standardError)
       expect(of('gpt-5-2025-08-07')[kind].value).toBe(of('gpt-5')[kind].value)
     }
   })
 
-  test('is guessed from the price last, and then counts one standard error lower', () => {
+  test('grows less certain with every version between', () => {
+    const figure = { value: 0.7, standard_error: 0.02, source: 'a benchmark', date: '2026-06-25' }
+    const model = (version: string) => ({
+      id: `acme/sun-${version}`,
+      vendor: 'acme',
+      context_length: 128_000,
+      list_price: { prompt: '1', completion: '4' },
+      offers: [{ provider: 'acme', upstream_model: `sun-${version}` }],
+      ...(version === '1' && { quality: { other: figure } }),
+    })
+    const { autoLadder } = builtCatalog([
+      {
+        providers: [{ id: 'acme', base_url: 'https://acme.example/v1' }],
+        models: ['1', '2', '3'].map(model),
+      },
+    ])
+    const errors = ['1', '2', '3'].map((version) => {
+      const found = autoLadder.find(({ id }) => id === `acme/sun-${version}`)!
+      return abilitiesOf(autoLadder).get(found)!.other.standardError
+    })
+    expect(errors).toEqual(errors.toSorted((a, b) => a - b))
+    expect(new Set(errors).size).toBe(3)
+  })
+
+  test('of a flagship without figures is not below the cheapest models of its maker', () => {
+    for (const [flagship, cheapest] of [
+      ['anthropic/claude-mythos-5.1', 'anthropic/claude-haiku-5.5'],
+      ['anthropic/claude-mythos-5', 'anthropic/claude-haiku-4.5'],
+      ['moonshotai/kimi-k3.1-pro', 'moonshotai/kimi-k2.5'],
+      ['meta-llama/muse-wonder', 'meta-llama/muse-ember'],
+    ] as const) {
+      expect(of(flagship).other.value, flagship).toBeGreaterThan(of(cheapest).other.value)
+    }
+    for (const flagship of ['gpt-6-astra', 'anthropic/claude-opus-5.5', 'google/gemini-4-argon'])
+      for (const cheapest of ['gpt-6-luna', 'anthropic/claude-haiku-5.5', 'deepseek/deepseek-v4-flash'])
+        for (const kind of TASK_KINDS)
+          expect(of(flagship)[kind].value).toBeGreaterThan(of(cheapest)[kind].value)
+  })
+
+  test('is guessed from the price last, and then low', () => {
     const guessed = snapshot.autoLadder.filter((model) => known.get(model)!.code.basis === 'price')
     expect(guessed.length).toBeGreaterThan(0)
     for (const model of guessed)
-      expect(known.get(model)!.code.value).toBeLessThan(of('gpt-5.6-sol').code.value)
+      expect(atLeast(known.get(model)!.code)).toBeLessThan(atLeast(of('gpt-5.6-luna').code))
   })
 
   test('is known for every kind of every model of the ladder', () => {
@@ -96,6 +137,29 @@ describe('with the built-in catalog', () => {
       })
       expect(costs).toEqual(costs.toSorted((a, b) => a - b))
     }
+  })
+
+  test('no model without figures is first for more than a third of many kinds of prompts, under any profile', () => {
+    const mixed = Object.values(kinds).flatMap((language) => Object.values(language).flat())
+    for (const profile of ROUTING_PROFILES) {
+      const unmeasured = mixed.map((content) => {
+        const parsed = parseChatRequest({ messages: [{ role: 'user', content }] }).content
+        const needs = chatNeeds({ ...parsed, routingProfile: profile })
+        const { models, kind } = chooseAutoModels(needs.auto, needs, snapshot, () => true)
+        return ['measured', 'other kinds'].includes(known.get(models[0]!)![kind].basis) ? null : models[0]!.id
+      })
+      for (const [id, all] of Map.groupBy(unmeasured, (first) => first))
+        if (id !== null) expect(all.length / mixed.length, `${profile} ${id}`).toBeLessThan(1 / 3)
+    }
+  })
+
+  test('a model without figures is first only where no other can serve the request', () => {
+    const needs = chatNeeds(parseChatRequest({ messages: [{ role: 'user', content: 'hello' }] }).content)
+    const unmeasured = snapshot.models.get('anthropic/claude-mythos-5')!
+    const among = (...ids: string[]) =>
+      chooseAutoModels(needs.auto, needs, snapshot, ({ id }) => ids.includes(id)).models[0]!.id
+    expect(among(unmeasured.id, 'anthropic/claude-3-haiku')).toBe('anthropic/claude-3-haiku')
+    expect(among(unmeasured.id)).toBe(unmeasured.id)
   })
 
   test('agentic work goes to models with exact tools', () => {

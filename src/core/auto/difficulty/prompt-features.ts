@@ -16,6 +16,8 @@ export interface PromptFeatures {
   values: Float64Array
   /** Hashes of the distinct words of the question alone. */
   questionWords: readonly number[]
+  /** The text without passages, repetitions and options. */
+  question: string
 }
 
 type Feature = (prompt: ScannedPrompt) => number
@@ -147,7 +149,7 @@ export function promptFeatures(prompt: string, rarity: Uint8Array): PromptFeatur
   }
   const values = new Float64Array(FUNCTIONS.length)
   for (let index = 0; index < values.length; index++) values[index] = FUNCTIONS[index]!(scanned)
-  return { values, questionWords: scanned.asked.distinctWords }
+  return { values, questionWords: scanned.asked.distinctWords, question }
 }
 
 /** Minimum length of a passage; shorter material counts as part of the question. */

@@ -31,9 +31,9 @@ describe('the difficulty of a request', () => {
   test('keeps the kind of the hard question while short turns follow it', () => {
     const kind = (messages: ChatMessage[]) => readTurns(messages, {}).at(-1)!.kind
     const asked = [user(HARD), assistant('They meet after 3.2 hours.')]
-    expect(kind([user(HARD)])).toBe('formulas')
-    expect(kind([...asked, user('thanks, and in French?')])).toBe('formulas')
-    expect(kind([user('thanks'), assistant('Gladly.'), user(HARD)])).toBe('formulas')
+    expect(kind([user(HARD)])).toBe('word_problems')
+    expect(kind([...asked, user('thanks, and in French?')])).toBe('word_problems')
+    expect(kind([user('thanks'), assistant('Gladly.'), user(HARD)])).toBe('word_problems')
   })
 
   test('rises at once when a hard turn follows easy ones', () => {
