@@ -3,6 +3,7 @@
  *
  *   score FILE.jsonl      reads lines of {id, prompt} or {id, messages}, prints lines of {id, score, kind, model}
  *   calibrate FILE.jsonl  the same lines of your own traffic, to prices of a point for the catalog document
+ *   choices FILE.jsonl    the same lines, to a Markdown table of the model that each profile chooses, its cost and why
  *   explain "PROMPT"      kind and score, what moved it, and the models that each profile would try with their quality,
  *                         cost and value; with --messages FILE.json, a file with {messages}, also whether the
  *                         conversation stays on its model
@@ -10,7 +11,7 @@
  *                         prints its file of predictions; --names FILE.json has its names of models by id, and only
  *                         these are chosen
  *
- * The models are those whose provider's key is in the environment; --all counts every key as set, as do `score` and
+ * The models are those whose provider's key is in the environment; --all counts every key as set, as do `score`, `choices` and
  * `calibrate` if none is. --point-usd replaces the profile's price of a point.
  */
 
@@ -19,6 +20,7 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { arenaNames, arenaPredictions, arenaPrompts } from '../core/auto/arena-predictions.ts'
 import { chooseAutoModels } from '../core/auto/auto-routing.ts'
+import { choiceTable } from '../core/auto/choice-table.ts'
 import { type AutoExplanation, explainAuto } from '../core/auto/explain-auto.ts'
 import { fittedPointUsd } from '../core/auto/fitted-point-usd.ts'
 import { ROUTING_PROFILES, type RoutingProfile } from '../core/auto/routing-profiles.ts'
@@ -30,6 +32,7 @@ import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `usage: router score FILE.jsonl [--profile auto] [--point-usd USD] [--all] [--json]
        router calibrate FILE.jsonl [--all] [--json]
+       router choices FILE.jsonl [--all] [--json]
        router arena FILE [--names FILE.json] [--profile auto] [--point-usd USD] [--all]
        router explain "PROMPT" | --messages FILE.json [--all] [--json]`
 
@@ -67,6 +70,10 @@ async function router(args: string[], environment: NodeJS.ProcessEnv): Promise<C
       const prompts = arenaPrompts(await readFile(path, 'utf8'))
       const data = arenaPredictions(prompts, names, profile, await pricedLadder(profile))
       return { data, text: JSON.stringify(data, null, 2) }
+    }
+    case 'choices': {
+      const data = choiceTable(await readLines(path), await loadLadder(environment, flags.all))
+      return { data, text: data.join('\n') }
     }
     case 'calibrate':
       return calibrate(path, await loadLadder(environment, flags.all))
@@ -163,6 +170,7 @@ function profileLines({
   profile,
   pointUsd,
   candidates,
+  excluded,
   stay,
 }: AutoExplanation['profiles'][number]): string[] {
   const heading = `${profile}: ${pointUsd} USD per point of quality and 1,000 calls`
@@ -170,13 +178,16 @@ function profileLines({
   return [
     '',
     heading,
-    ...candidates.map(
-      ({ model, quality, basis, usdPer1000, value }) =>
-        `  ${model.padEnd(40)} quality ${quality.toFixed(3)} (${basis})  ${usdPer1000.toFixed(3)} USD per 1,000  value ${value.toFixed(2)}`,
-    ),
+    ...candidates.map((candidate) => `  ${candidateText(candidate)}`),
+    ...excluded.map((candidate) => `  not tried: ${candidateText(candidate)}: ${candidate.reason}`),
     ...(stay ? [stayLine(stay)] : []),
   ]
 }
+
+type Candidate = AutoExplanation['profiles'][number]['candidates'][number]
+
+const candidateText = ({ model, quality, basis, tokens, usdPer1000, value }: Candidate): string =>
+  `${model.padEnd(40)} quality ${quality.toFixed(3)} (${basis})  ${tokens} tokens, ${usdPer1000.toFixed(3)} USD per 1,000  value ${value.toFixed(2)}`
 
 function stayLine(stay: NonNullable<AutoExplanation['profiles'][number]['stay']>): string {
   const { model, best, stays, gainedPoints, savedPoints, savedUsdPer1000 } = stay

@@ -139,7 +139,7 @@ describe('npm run router', () => {
     const all = (await router(['explain', 'hello', '--all'], { CATALOG_FILE: file })).stdout
     expect(all).toContain('kind chat')
     expect(all).toMatch(
-      /premium: 10 USD per point.*\n +acme\/large-1 +quality 0\.\d{3} \(price\) .* USD per 1,000 +value/,
+      /premium: 10 USD per point.*\n +acme\/large-1 +quality 0\.\d{3} \(price\) +\d+ tokens, .* USD per 1,000 +value/,
     )
   })
 })

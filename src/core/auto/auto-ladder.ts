@@ -23,9 +23,13 @@ export interface AutoLadder {
   usual: readonly number[]
   /** The same with old and very expensive models and variants without own figures, for a request that no other can take. */
   all: readonly number[]
+  /** Why a model is not among the known ones; null: it is. */
+  leftOut: ReadonlyArray<LeftOut | null>
   /** For a model, the newer and cheaper models of its line; absent: none. */
   betterBuys: ReadonlyMap<number, readonly number[]>
 }
+
+export type LeftOut = 'a small window' | 'its price' | 'a variant without figures' | 'without figures'
 
 /** A model with a smaller window is of an older generation; `auto` uses it only if there is no other. */
 const USUAL_CONTEXT_TOKENS = 32_000
@@ -41,7 +45,9 @@ export const autoLadder = oncePer((models: readonly Model[]): AutoLadder => {
     Float64Array.from(models, (model) => Number(rateOf(model)) / PICO_PER_USD)
   const abilityOf = byKind((kind) => Float64Array.from(abilities, (one) => atLeast(one[kind])))
   const all = [...models.keys()]
-  const usual = all.filter((index) => isUsual(models[index]!))
+  const leftOut = models.map((model, index) => leftOutOf(model, abilities[index]!))
+  const within = (reasons: ReadonlyArray<LeftOut | null>) =>
+    all.filter((index) => reasons.includes(leftOut[index]!))
   return {
     models,
     abilities,
@@ -50,9 +56,10 @@ export const autoLadder = oncePer((models: readonly Model[]): AutoLadder => {
     completionUsd: usd(({ rate }) => rate.completion),
     cachedUsd: usd(({ rate }) => rate.cacheRead ?? rate.prompt),
     tokensAt: expectedTokens(models),
-    known: usual.filter((index) => KNOWN.has(abilities[index]!.other.basis)),
-    usual,
+    known: within([null]),
+    usual: within([null, 'without figures']),
     all,
+    leftOut,
     betterBuys: betterBuys(models),
   }
 })
@@ -60,9 +67,12 @@ export const autoLadder = oncePer((models: readonly Model[]): AutoLadder => {
 /** The bases of an estimate that has a published figure behind it. */
 const KNOWN = new Set(['measured', 'other kinds', 'line'])
 
-function isUsual(model: Model): boolean {
-  const isVariant = model.quality === undefined && modelLine(model.id, model.vendor).isVariant
-  return model.contextLength >= USUAL_CONTEXT_TOKENS && listUsd(model) <= DEAREST_USD && !isVariant
+function leftOutOf(model: Model, abilities: Abilities): LeftOut | null {
+  if (model.contextLength < USUAL_CONTEXT_TOKENS) return 'a small window'
+  if (listUsd(model) > DEAREST_USD) return 'its price'
+  if (model.quality === undefined && modelLine(model.id, model.vendor).isVariant)
+    return 'a variant without figures'
+  return KNOWN.has(abilities.other.basis) ? null : 'without figures'
 }
 
 const byKind = <Value>(of: (kind: TaskKind) => Value) =>

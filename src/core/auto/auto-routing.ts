@@ -204,7 +204,7 @@ function bestValues({ models }: AutoLadder, sequence: Iterable<number>, stayed: 
   return [...chosen, ...spare].slice(0, MODELS_TRIED)
 }
 
-function canTake(model: Model, needs: CallNeeds, needsTools: boolean): boolean {
+export function canTake(model: Model, needs: CallNeeds, needsTools: boolean): boolean {
   return (
     takesInput(model, needs) &&
     needs.prompt.textTokensAtLeast < model.contextLength &&

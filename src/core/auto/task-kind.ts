@@ -24,7 +24,7 @@ const BACKSLASHES = at('backslashes')
  */
 const VOCABULARY = {
   code: {
-    term: 'python javascript typescript golang kotlin haskell php sql postgresql mysql sqlite mongodb regex regexp bash shell powershell html css json yaml dockerfile docker kubernetes terraform github git npm webpack react vue angular django flask fastapi nodejs graphql cobol fortran matlab numpy pandas pytorch tensorflow refactor refactoring refaktoriere compiler segfault stacktrace traceback mutex goroutine async kubectl nginx codebase coroutine refactorise refactoriza unittest unittests',
+    term: 'python javascript typescript golang kotlin haskell php sql postgresql mysql sqlite mongodb regex regexp bash shell powershell html css json yaml dockerfile docker kubernetes terraform github git npm webpack react vue angular django flask fastapi nodejs graphql cobol fortran matlab numpy pandas pytorch tensorflow refactor refactoring refaktoriere compiler segfault stacktrace traceback mutex goroutine async kubectl nginx redis lua codebase coroutine refactorise refactoriza unittest unittests',
     hint: 'java rust ruby swift scala perl code codes programming program programm programme programa programma function funktion fonction función funzione função method class klasse classe clase script skript algorithm algorithmus algorithme algoritmo array string strings tuple tuples integer list lists dictionary loop recursion api endpoint query abfrage requête consulta bug debug exception error compile runtime variable parameter argument library module import commit branch merge repository pipeline deploy unit tests database schema index thread threads concurrency cache parser implement implementiere implémente implementa write schreibe schreib écris escribe scrivi escreva returns return signature expression regular régulière type types component render log logs',
     cjk: /代码|函数|编程|程序|算法|脚本|正则|数据库|线程|编译|接口|コード|関数|プログラ|アルゴリズム|スクリプト|正規表現|データベース|クエリ|バグ/,
   },
@@ -45,7 +45,7 @@ const VOCABULARY = {
   },
   formulas: {
     term: 'theorem lemma corollary integral integrals derivative eigenvalue eigenvalues irrational polynomial differentiable convergent converges diverges divisible modulo primzahlen induktion ableitung gleichung dérivée équation intégrale ecuación derivada equazione derivata limite equação integral irracional irrationnel',
-    hint: 'equation matrix vector function prime primes integer integers real complex roots root sum series sequence converge limit inequality geometry triangle circle graph probability determinant proof show find solve compute calculate derive zeige wurzel zahlen funktion löse suite racine résous calcule raíz resuelve calcula primi infiniti risolvi calcola resolva calcule raiz reciprocals',
+    hint: 'equation matrix vector function prime primes integer integers real complex roots root sum series sequence converge limit inequality geometry triangle circle graph probability determinant find solve compute calculate derive wurzel zahlen funktion löse suite racine résous calcule raíz resuelve calcula primi infiniti risolvi calcola resolva calcule raiz reciprocals',
     cjk: /方程|导数|积分|定理|矩阵|無理数|无理数|方程式|微分|積分|定理|行列/,
   },
   word_problems: {

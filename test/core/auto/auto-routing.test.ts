@@ -326,6 +326,31 @@ describe('auto', () => {
     expect(ids(choose({}, []))).toEqual([])
   })
 
+  test('explains which models of more value are not tried, and why', () => {
+    const models = [
+      model('x/sun-2', 1, { quality: quality(0.7) }),
+      model('x/sun-3-preview', 0.1),
+      model('y/unknown', 0.01, { reasoning: true }),
+      model('z/blind', 0.1, { quality: quality(0.8), inputModalities: ['text'] }),
+    ]
+    const sighted = models.map((one) =>
+      one.id === 'z/blind' ? one : { ...one, inputModalities: ['text', 'image'] },
+    )
+    const { content } = parseChatRequest(asking([{ type: 'image_url', image_url: { url: PNG } }]))
+    const [, auto] = explainAuto(content, catalogOf(sighted)).profiles
+    expect(auto!.models[0]).toBe('x/sun-2')
+    expect(Object.fromEntries(auto!.excluded.map((one) => [one.model, one.reason]))).toMatchObject({
+      'z/blind': 'cannot take the request',
+    })
+    for (const { tokens } of [...auto!.candidates, ...auto!.excluded]) expect(tokens).toBeGreaterThan(0)
+    const successor = model('x/sun-3', 0.5)
+    const replaced = explainAuto(
+      parseChatRequest(asking('hello')).content,
+      catalogOf([models[0]!, successor]),
+    )
+    expect(replaced.profiles[1]!.models).toEqual(['x/sun-3'])
+  })
+
   test('explains itself to operators: kind, score, features, and what each profile would try with its value', () => {
     const { content } = parseChatRequest(asking(HARD))
     const explained = explainAuto(content, catalogOf(LADDER))
