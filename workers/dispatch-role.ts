@@ -164,8 +164,7 @@ const servedShards = ({ workerShards, redisShards }: Readonly<Config>): number[]
 
 /** The clients and settings of the worker of one shard. */
 interface DispatchParts {
-  /** Absent: the first. */
-  shard?: number
+  shard: number
   /** Frames, holds and queues use one connection, so that commands run in sending order. */
   redis: Redis
   /** A connection in subscriber mode. */
@@ -185,7 +184,7 @@ interface DispatchParts {
   bodies: HeldBodies
   archive: CompletionArchive
   /** Called with each call that ended here. */
-  countCall?: (record: SettlementRecord) => void
+  countCall: (record: SettlementRecord) => void
   settings: {
     concurrency: number
     pool?: SlotPool

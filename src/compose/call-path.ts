@@ -142,8 +142,7 @@ export interface CallPathParts
     >,
     Pick<CallHubOptions, 'places'> {
   apiId: string
-  /** Absent: the first. */
-  shard?: number
+  shard: number
   redis: Redis
   /** A separate connection: it is put into subscriber mode. */
   subscriber: Redis
@@ -172,7 +171,7 @@ const COLOCATED_ACKNOWLEDGE_MS = 200
 
 /** Connects admission and relay. The caller must start the hub. */
 export function connectCallPath(parts: CallPathParts): CallPath {
-  const { shard = 0, redis, subscriber, holds, epoch, readEpoch, recoveryGraceMs } = parts
+  const { shard, redis, subscriber, holds, epoch, readEpoch, recoveryGraceMs } = parts
   const hub = new CallHub({
     ...parts,
     subscriber: subscriber.shard(shard),

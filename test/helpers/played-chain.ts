@@ -21,6 +21,7 @@ import { greaterOf } from '../../src/core/kernel/money.ts'
 import { createLogger } from '../../src/platform/observability/logger.ts'
 import type { AttemptRequest, ProviderClient } from '../../src/providers/wire.ts'
 import type { AttemptResult } from './attempt-result.ts'
+import { UNMEASURED } from './chain-parts.ts'
 import { offerAt } from './scripted-provider.ts'
 
 /** A text or another delta, bytes of thinking, a silence, or the moment at which the client hangs up. */
@@ -93,6 +94,7 @@ export async function playCall(call: PlayedCall): Promise<Played> {
     },
   }
   const chain = createAttemptChain({
+    ...UNMEASURED,
     catalog: () => catalog,
     providers: () => client,
     board: {

@@ -20,6 +20,7 @@ import { type ControlMessage, encodeFrames, type Frame } from '../../src/core/ca
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import type { CallId } from '../../src/core/kernel/ids.ts'
+import { UNKNOWN_OFFER_STATE } from '../../src/core/routing/offer-preferences.ts'
 import type { Postgres } from '../../src/platform/postgres/postgres.ts'
 import { type CallJobs, createFindQueuedCalls } from '../../src/platform/queues/call-jobs.ts'
 import { enqueueSettlements, type SettlementJob } from '../../src/platform/queues/queues.ts'
@@ -33,6 +34,7 @@ import {
 import { accountKeys, allowanceKey, shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
 import { type ComposedDispatch, composeDispatch } from '../../workers/dispatch-role.ts'
 import { startSettlementWorker } from '../../workers/settlement-worker.ts'
+import { UNMEASURED } from '../helpers/chain-parts.ts'
 import { type FinishModels, finishCalls } from './model-finish.ts'
 import { ModelPostgres } from './model-postgres.ts'
 import { ModelQueue } from './model-queue.ts'
@@ -282,6 +284,7 @@ export class Gateway {
       apiId: `${process.name}-api`,
       shard,
       places: { add: () => undefined },
+      offerStates: () => () => UNKNOWN_OFFER_STATE,
       takeSlot,
       holds: createHoldStore(redis),
       redis,
@@ -340,6 +343,7 @@ export class Gateway {
       const epoch = await watchEpoch({ redis: redis.shard(shard), readEpoch, logger: LOGGER })
       const worker = await composeDispatch({
         shard,
+        countCall: () => undefined,
         localHub: hub,
         redis: redis.shard(shard),
         subscriber: this.connectRedis(process, 'wait').shard(shard),
@@ -577,6 +581,7 @@ export class Gateway {
   private chain() {
     const provider = createSimulatedProvider(this.random, () => `v${++this.attempts}`)
     return createAttemptChain({
+      ...UNMEASURED,
       catalog: () => CATALOG,
       providers: () => provider,
       board: {

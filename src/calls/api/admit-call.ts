@@ -47,8 +47,8 @@ export interface AdmissionLimits extends LimitDefaults, QueueTurnSettings {
 
 export interface AdmissionDependencies {
   catalog: () => CatalogSnapshot
-  /** The state of offers for calls of an account. Absent: all count as healthy. */
-  offerStates?: (accountId: string) => OfferStates
+  /** The state of offers for calls of an account. */
+  offerStates: (accountId: string) => OfferStates
   admit: AdmitToRedis
   /** Loads the ledger's balance of an account into Redis. */
   loadBalance: (accountId: string) => Promise<void>
@@ -71,10 +71,10 @@ export interface AdmissionDependencies {
   cleanup: CleanupTasks
   limits: AdmissionLimits
   replyChannel: string
-  /** The epoch of Redis's data. Absent: unknown. */
-  epoch?: () => string
-  /** The durability token as last known: while it stays the same, Redis has lost nothing. Absent: unknown. */
-  durabilityToken?: () => string
+  /** The epoch of Redis's data. */
+  epoch: () => string
+  /** The durability token as last known: while it stays the same, Redis has lost nothing. */
+  durabilityToken: () => string
   topUpUrl: string
   clock: FleetTime
   random: () => number
@@ -130,7 +130,7 @@ export function planCall(
     allowList: key.allowList,
     byokFeePercent: limits.byokFeePercent,
     maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
-    offerState: offerStates?.(key.accountId),
+    offerState: offerStates(key.accountId),
     random,
   })
 }
@@ -150,7 +150,7 @@ export async function admitCall(
   const plan = planned ?? planCall(request, key, deps)
   const now = deps.clock()
   // Read before the hold is taken: an epoch that is too old is harmless, one that is too new is not.
-  const epoch = deps.epoch?.()
+  const epoch = deps.epoch()
   const callTimeoutMs = request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs
   const budgets = budgetsOf(key, now)
   const traceparent = currentTraceparent()
@@ -170,7 +170,7 @@ export async function admitCall(
     leastCallPico: String(leastCallCost(deps.catalog())),
     idempotencyRecord,
     ...(budgets.length > 0 && { draws: drawText(budgets) }),
-    ...(epoch !== undefined && { epoch }),
+    epoch,
     ...(traceparent !== undefined && { traceparent }),
     ...(conversation !== undefined && { conversation }),
     ...(labels && { labels }),
@@ -213,7 +213,7 @@ export async function admitCall(
   }
   let asking = admission
   const ask = async () => {
-    const askedIn = deps.durabilityToken?.()
+    const askedIn = deps.durabilityToken()
     try {
       return await deps.admit(asking)
     } catch (error) {

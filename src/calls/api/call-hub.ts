@@ -43,8 +43,8 @@ const NO_CLIENT: EarlyEnd = { by: 'gateway', code: 'internal_error', deliveredCh
 export interface CallHubOptions {
   /** Identifies this API instance's channel. */
   apiId: string
-  /** The shard of its calls. Absent: the first. */
-  shard?: number
+  /** The shard of its calls. */
+  shard: number
   /** A separate connection: it is put into subscriber mode. */
   subscriber: Redis
   publisher: Redis

@@ -32,8 +32,8 @@ interface DispatchWorkerOptions extends Omit<CallRunnerDependencies, 'leases'> {
   /** How long running calls may continue after `stop`. */
   graceMs: number
   logger: Logger
-  /** The clock of call deadlines. Absent: `clock`, which only measures what this worker does. */
-  fleetClock?: FleetTime
+  /** The clock of call deadlines; `clock` only measures what this worker does. */
+  fleetClock: FleetTime
 }
 
 /** Exceeds the wait for calls. */
@@ -83,7 +83,7 @@ export class DispatchWorker {
       reclaim: (callId, number) =>
         options.callJobs.reclaim(callId, { token: options.jobs.token, number, lockMs: options.lockMs }),
     })
-    this.runner = { ...options, leases: this.leases, clock: options.fleetClock ?? options.clock }
+    this.runner = { ...options, leases: this.leases, clock: options.fleetClock }
     this.renewal = setInterval(() => void this.leases.renew(), options.lockMs / 3)
   }
 

@@ -42,7 +42,7 @@ export interface CallRunnerDependencies {
   /** Keeps a settlement that Redis refuses, until Redis accepts it. */
   outbox: Pick<SettlementOutbox, 'keepUnsent'>
   /** Called with each call that ended here. */
-  countCall?: ((record: SettlementRecord) => void) | undefined
+  countCall: (record: SettlementRecord) => void
   logger: Logger
   clock: FleetTime
 }
@@ -188,7 +188,7 @@ class CallRun {
       }
       switch (result) {
         case 'finished':
-          countCall?.(step.record)
+          countCall(step.record)
           call.outbox.ended(last)
           return 'none'
         case 'lost':
@@ -207,7 +207,7 @@ class CallRun {
           await publisher.certain(channel)
           if (isProduced(outcome) && this.#body && call.failure) break
           // Its client need not wait: this worker keeps the settlement until Redis accepts it, and the job remains.
-          countCall?.(step.record)
+          countCall(step.record)
           outbox.keepUnsent(step)
           call.outbox.send(last)
           return 'leave'
@@ -223,7 +223,7 @@ class CallRun {
    */
   async #leave(step: UnsettledCall): Promise<JobRemainder> {
     if (await askEnded(this.#call)) {
-      this.#deps.countCall?.(step.record)
+      this.#deps.countCall(step.record)
       this.#deps.outbox.keepUnsent(step)
     }
     return 'leave'
@@ -328,7 +328,7 @@ function inCallSpan<T>(
         'switchyard.call.charge_usd': Number(formatUsd(BigInt(chargePico))),
       })
       if (errorCode !== null) span.fail(errorCode)
-      countCall?.(record)
+      countCall(record)
     }),
   )
 }

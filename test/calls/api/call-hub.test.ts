@@ -50,6 +50,7 @@ beforeEach(async () => {
   }
   hub = new CallHub({
     apiId: 'api-1',
+    shard: 0,
     subscriber: subscriber as unknown as Redis,
     publisher: Object.assign(new EventEmitter(), { publish, hdel }) as unknown as Redis,
     logger: pino({ level: 'silent' }),

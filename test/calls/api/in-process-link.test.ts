@@ -9,6 +9,7 @@ import type { CallJob } from '../../../src/core/calls/call-job.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import type { CatalogSnapshot } from '../../../src/core/catalog/catalog.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
+import { UNKNOWN_OFFER_STATE } from '../../../src/core/routing/offer-preferences.ts'
 import type { RoutingPlan } from '../../../src/core/routing/routing-plan.ts'
 
 const REQUEST = parseChatRequest({ model: 'test/plain', messages: [{ role: 'user', content: 'Go.' }] })
@@ -64,6 +65,9 @@ async function admit(answers: Array<AdmissionReply | Error>, idempotencyRecord: 
       accountQueueShare: 1,
     } as AdmissionDependencies['limits'],
     replyChannel: 'here',
+    offerStates: () => () => UNKNOWN_OFFER_STATE,
+    epoch: () => 'epoch',
+    durabilityToken: () => 'token',
     topUpUrl: '',
     clock: () => 0,
     random: () => 0,

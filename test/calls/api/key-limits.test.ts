@@ -22,6 +22,7 @@ import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import { type CallId, newCallId, newId } from '../../../src/core/kernel/ids.ts'
+import { UNKNOWN_OFFER_STATE } from '../../../src/core/routing/offer-preferences.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
@@ -75,6 +76,9 @@ beforeAll(async () => {
     cleanup: createCleanupTasks(pino({ level: 'silent' })),
     limits: config,
     replyChannel: 'test',
+    offerStates: () => () => UNKNOWN_OFFER_STATE,
+    epoch: () => 'epoch',
+    durabilityToken: () => 'token',
     topUpUrl: 'http://127.0.0.1/billing',
     clock: () => nowMs,
     random: () => 0.5,

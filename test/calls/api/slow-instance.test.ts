@@ -60,6 +60,7 @@ describe('an API instance that falls so far behind that Redis cuts it off', () =
     await redis.config('SET', 'client-output-buffer-limit', `pubsub ${LIMIT_BYTES} 0 0`)
     const hub = new CallHub({
       apiId: 'api-1',
+      shard: 0,
       subscriber,
       publisher: redis,
       logger: LOGGER,

@@ -26,6 +26,7 @@ async function settledWhileStopping(refusal: FinishResult) {
       return outcome
     },
     catalog: () => ({ offers: new Map() }),
+    countCall: () => undefined,
     finish: async (ended: FinishStep) => {
       if (ended.needsSubscriber) return refusal
       finished.push(ended)
@@ -75,6 +76,7 @@ async function afterStalls(stalls: number, received: string | null, isInterrupte
       return outcome
     },
     catalog: () => ({ offers: new Map() }),
+    countCall: () => undefined,
     finish: async (ended: FinishStep) => {
       finished.push(ended)
       return 'finished'

@@ -214,7 +214,7 @@ class ChainRun {
     const ended = { plan, routeIndex, outcome, startedAt, endedAt: now() }
     const record = this.#history.note(ended, this.#relay)
     if (outcome.kind === 'failed') this.#relay.discardUndelivered()
-    this.#deps.meter?.operation(plan, body, outcome, record.durationMs)
+    this.#deps.meter.operation(plan, body, outcome, record.durationMs)
     reportAttempt(plan, outcome, record, probe, envelope, this.#deps)
     return outcome
   }

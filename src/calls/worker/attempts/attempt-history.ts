@@ -111,10 +111,10 @@ function recordOf({ plan, outcome, startedAt, endedAt }: EndedAttempt): AttemptR
 
 export interface ReportDependencies {
   board: Pick<BreakerBoard, 'report'>
-  /** Receives the durations of all attempts. Absent: not measured. */
-  meter?: AttemptMeter
-  /** Clients' BYOK keys. Absent: none available. */
-  byokKeys?: ByokKeyVault
+  /** Receives the durations of all attempts. */
+  meter: AttemptMeter
+  /** Clients' BYOK keys. */
+  byokKeys: Pick<ByokKeyVault, 'open' | 'note'>
   logger: Logger
 }
 
@@ -134,8 +134,8 @@ export function reportAttempt(
   if (providerKeyId === undefined) {
     const effect = effectOf(outcome)
     board.report(offerId, effect, probe, envelope.accountId)
-    meter?.attempt(plan, record, effect)
-  } else if (byokKeys) {
+    meter.attempt(plan, record, effect)
+  } else {
     noteReception(providerKeyId, outcome, byokKeys)
   }
   logAttempt(plan, outcome, envelope, logger)

@@ -17,14 +17,14 @@ const OPEN_WITHIN_MS = 2_000
 export async function keyOfAttempt(
   { candidate, offer }: AttemptPlan,
   accountId: string,
-  vault: ByokKeyVault | undefined,
+  vault: Pick<ByokKeyVault, 'open'>,
 ): Promise<AttemptKey> {
   const { providerKeyId: keyId } = candidate
   if (keyId === undefined) return { kind: 'ours' }
   const unavailable: VaultResult = { kind: 'unavailable' }
-  const opening = vault?.open({ keyId, accountId, providerId: offer.provider.id })
+  const opening = vault.open({ keyId, accountId, providerId: offer.provider.id })
   // The vault never rejects; a failure is a result.
-  const answer = opening ? await withTimeout(opening, OPEN_WITHIN_MS, unavailable) : unavailable
+  const answer = await withTimeout(opening, OPEN_WITHIN_MS, unavailable)
   switch (answer.kind) {
     case 'opened':
       return { kind: 'own', secret: answer.secret }
@@ -41,7 +41,11 @@ export async function keyOfAttempt(
 }
 
 /** Reports the provider's verdict on the client's BYOK key to the vault, if the outcome contains one. */
-export function noteReception(keyId: string, outcome: AttemptOutcome, vault: ByokKeyVault): void {
+export function noteReception(
+  keyId: string,
+  outcome: AttemptOutcome,
+  vault: Pick<ByokKeyVault, 'note'>,
+): void {
   if (outcome.kind === 'finished' || outcome.kind === 'expired') return vault.note(keyId, 'accepted')
   if (outcome.kind !== 'failed') return
   const { httpStatus, kind, isLate } = outcome.failure

@@ -30,8 +30,8 @@ interface AttemptCall {
 
 interface AttemptDependencies {
   providers: ProviderClients
-  /** Clients' BYOK keys. Absent: none available. */
-  byokKeys?: ByokKeyVault
+  /** Clients' BYOK keys. */
+  byokKeys: Pick<ByokKeyVault, 'open'>
   settings: AttemptSettings
   now: () => number
 }

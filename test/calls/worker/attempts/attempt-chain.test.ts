@@ -25,6 +25,7 @@ import {
 import { enableOffer } from '../../../../src/routing/circuit-breaker/breaker-store.ts'
 import { followOfferHealth } from '../../../../src/routing/circuit-breaker/offer-health.ts'
 import { createRetryBudget, type RetryBudget } from '../../../../src/routing/retry-budget.ts'
+import { UNMEASURED } from '../../../helpers/chain-parts.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import {
   DONE,
@@ -145,6 +146,7 @@ async function call(options: CallOptions = {}): Promise<Answer> {
     logger: createLogger('silent', 'test'),
     now: Date.now,
     random: () => 0,
+    ...UNMEASURED,
     ...options.deps,
   })
   const outcome = await chain({
