@@ -58,9 +58,92 @@ const layers = Object.entries(ALLOWED).map(([folder, others]) => ({
   },
 }))
 
+/** What a call passes: whoever works on it need not know what is sold beside it. */
+const CALL_PLANE =
+  '^src/(calls/(api|worker|protocol)/|http/calls/|providers/|routing/|byok/|billing/(holds|settlement)/|core/(calls|failover|routing|text-tokens|media)/)'
+/** Accounts but for the key cache, money that is paid in, operators, webhooks, presets, what is stored of calls, documentation. */
+const PRODUCT = [
+  '^src/accounts/(?!key-cache\\.ts)',
+  '^src/(payments|operations|webhooks)/',
+  '^src/calls/(stored-responses|prompt-logs)/',
+  '^src/core/(payments|webhooks|presets|alarms)/',
+  '^src/core/api/(?!(request-fields|schema-validator)\\.ts)',
+  '^src/http/(?!calls/)',
+]
+/** What files of the call plane import of the product today, below src. Entries leave this list; none is added. */
+const KNOWS_PRODUCT = {
+  'calls/api/balance-loaders.ts': ['accounts/account-store.ts'],
+  'calls/api/end-suspended-calls.ts': ['accounts/account-store.ts'],
+  'calls/api/limit-notice.ts': ['core/webhooks/event.ts', 'webhooks/event-outbox.ts'],
+  'core/calls/chat-request.ts': ['core/api/reference/prompt-fields.ts'],
+  'core/calls/extended-request.ts': ['core/api/reference/prompt-fields.ts'],
+  'core/calls/kinds/call-kind.ts': [
+    'core/api/reference/surface-reference.ts',
+    'core/api/surfaces/surface-registry.ts',
+  ],
+  'core/calls/kinds/call-kinds.ts': [
+    'core/api/reference/surface-reference.ts',
+    'core/api/surfaces/surface-registry.ts',
+  ],
+  'core/calls/kinds/embeddings.ts': [
+    'core/api/completions/task-responses.ts',
+    'core/api/reference/prompt-fields.ts',
+    'core/api/reference/surface-reference.ts',
+  ],
+  'core/calls/kinds/image.ts': [
+    'core/api/completions/task-responses.ts',
+    'core/api/reference/surface-reference.ts',
+  ],
+  'core/calls/kinds/moderation.ts': [
+    'core/api/completions/task-responses.ts',
+    'core/api/reference/prompt-fields.ts',
+    'core/api/reference/surface-reference.ts',
+  ],
+  'core/calls/kinds/rerank.ts': [
+    'core/api/completions/task-responses.ts',
+    'core/api/reference/prompt-fields.ts',
+    'core/api/reference/surface-reference.ts',
+  ],
+  'core/calls/kinds/transcription.ts': [
+    'core/api/completions/task-responses.ts',
+    'core/api/reference/surface-reference.ts',
+  ],
+  'core/calls/messages-request.ts': ['core/api/reference/prompt-fields.ts'],
+  'core/calls/provider-preferences.ts': ['core/api/reference/prompt-fields.ts'],
+  'core/calls/responses-request.ts': ['core/api/reference/prompt-fields.ts'],
+  'http/calls/event-stream.ts': ['core/api/reference/stream-events.ts'],
+  'http/calls/read-upload.ts': ['http/read-body.ts'],
+  'http/calls/response-events.ts': ['calls/stored-responses/stored-response-store.ts'],
+  'http/calls/responses-format.ts': ['calls/stored-responses/stored-response-store.ts'],
+  'http/calls/result-routes.ts': ['core/api/surfaces/surface-registry.ts'],
+  'http/calls/serve-call.ts': ['calls/prompt-logs/prompt-log-writer.ts', 'http/plugins/authenticate.ts'],
+  'http/calls/store-response.ts': ['calls/stored-responses/stored-response-store.ts'],
+  'http/calls/stored-reads.ts': ['calls/stored-responses/stored-response-store.ts'],
+  'http/calls/use-preset.ts': [
+    'accounts/presets/preset-cache.ts',
+    'core/api/presets.ts',
+    'core/presets/apply-preset.ts',
+    'core/presets/preset.ts',
+  ],
+}
+const exactly = (path) => `^src/${path.replaceAll('.', '\\.')}$`
+
+const border = (from, also = []) => ({
+  name: 'call-plane-knows-no-product',
+  comment: 'the way of a call imports nothing of what is sold beside it; see KNOWS_PRODUCT',
+  severity: 'error',
+  from,
+  to: { path: PRODUCT, pathNot: also.map(exactly) },
+})
+const borders = [
+  border({ path: CALL_PLANE, pathNot: Object.keys(KNOWS_PRODUCT).map(exactly) }),
+  ...Object.entries(KNOWS_PRODUCT).map(([file, imports]) => border({ path: exactly(file) }, imports)),
+]
+
 module.exports = {
   forbidden: [
     ...layers,
+    ...borders,
     {
       name: 'console-knows-types-only',
       comment: 'what runs in a browser takes from the server the shapes of its JSON, and no code',
