@@ -13,6 +13,7 @@ const CHECKS = [
   { name: 'types of the console', command: 'tsc', args: ['--noEmit', '-p', 'web'] },
   { name: 'format and lint', command: 'biome', args: ['check', '--diagnostic-level=warn'] },
   { name: 'unused code', command: 'knip', args: [] },
+  { name: 'size', command: 'node', args: ['tools/check-size.ts'] },
   {
     name: 'direction of imports',
     command: 'depcruise',
