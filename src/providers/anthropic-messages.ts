@@ -136,6 +136,8 @@ interface PromptCounts {
   input: number
   cacheRead: number
   cacheWrite: number
+  /** The part of `cacheWrite` that is kept for an hour. */
+  hour: number
 }
 
 interface ReadTerms extends Partial<Pick<ChatAttempt, 'extended' | 'messages' | 'offer'>> {
@@ -148,7 +150,11 @@ interface ReadTerms extends Partial<Pick<ChatAttempt, 'extended' | 'messages' | 
  * come, and renumbers the tool calls, which the wire numbers among all blocks.
  */
 export class MessagesReader implements CompletionReader {
-  #prompt: PromptCounts = { input: 0, cacheRead: 0, cacheWrite: 0 }
+  #prompt: PromptCounts = { input: 0, cacheRead: 0, cacheWrite: 0, hour: 0 }
+  /** The uses of the provider's tools so far: those that are seen, and of searches the number that it states. */
+  #uses = { webSearches: 0, codeExecutions: 0 }
+  /** The last usage with its reasoning tokens; null before the first. */
+  #reported: { usage: Usage; reasoningTokens: number } | null = null
   /** The number of each tool call by the number of its block. */
   readonly #toolCalls = new Map<unknown, number>()
   /** The input in the start of each block; used if no delta of it follows. */
@@ -225,6 +231,7 @@ export class MessagesReader implements CompletionReader {
       case 'tool_use':
         return this.#toolCall(index, block, emit)
       case 'server_tool_use':
+        this.#noteUse(block.name, emit)
         return 'content'
       default:
         return 'other'
@@ -315,14 +322,29 @@ export class MessagesReader implements CompletionReader {
     if (!isObject(value)) return
     this.#prompt = promptCounts(value, this.#prompt)
     if (typeof value.output_tokens !== 'number') return
-    const { input, cacheRead: cachedTokens, cacheWrite: cacheWriteTokens } = this.#prompt
+    const { input, cacheRead: cachedTokens, cacheWrite: cacheWriteTokens, hour } = this.#prompt
+    const { output_tokens_details: details, server_tool_use: used } = value
+    // A search that failed is seen, and not billed.
+    if (isObject(used) && typeof used.web_search_requests === 'number')
+      this.#uses.webSearches = used.web_search_requests
     const usage: Usage = {
       promptTokens: input + cachedTokens + cacheWriteTokens,
-      ...promptParts({ cachedTokens, cacheWriteTokens }),
+      ...promptParts({ cachedTokens, cacheWriteTokens, cacheWriteHourTokens: hour }),
       completionTokens: value.output_tokens,
     }
-    const { output_tokens_details: details } = value
-    emit(['usage', usage, isObject(details) ? count(details.thinking_tokens) : 0])
+    const reasoningTokens = isObject(details) ? count(details.thinking_tokens) : 0
+    this.#reported = { usage, reasoningTokens }
+    emit(['usage', { ...usage, ...promptParts(this.#uses) }, reasoningTokens])
+  }
+
+  /** A use is billed even if the completion breaks off after it, so that it is reported at once. */
+  #noteUse(name: unknown, emit: Emit): void {
+    if (name === 'web_search') this.#uses.webSearches += 1
+    else if (typeof name === 'string' && name.endsWith('code_execution')) this.#uses.codeExecutions = 1
+    else return
+    if (this.#reported === null) return
+    const { usage, reasoningTokens } = this.#reported
+    emit(['usage', { ...usage, ...promptParts(this.#uses) }, reasoningTokens])
   }
 }
 
@@ -332,7 +354,12 @@ export class MessagesReader implements CompletionReader {
  * without them.
  */
 function promptCounts(usage: Fields, before: PromptCounts): PromptCounts {
-  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens } = usage
+  const {
+    input_tokens,
+    cache_read_input_tokens,
+    cache_creation_input_tokens,
+    cache_creation: creation,
+  } = usage
   const isSame = input_tokens === undefined || input_tokens === before.input
   const stated = (value: unknown, earlier: number) =>
     typeof value === 'number' ? value : isSame ? earlier : 0
@@ -340,6 +367,7 @@ function promptCounts(usage: Fields, before: PromptCounts): PromptCounts {
     input: typeof input_tokens === 'number' ? input_tokens : before.input,
     cacheRead: stated(cache_read_input_tokens, before.cacheRead),
     cacheWrite: stated(cache_creation_input_tokens, before.cacheWrite),
+    hour: stated(isObject(creation) ? creation.ephemeral_1h_input_tokens : undefined, before.hour),
   }
   return counts.input + counts.cacheRead + counts.cacheWrite === 0 ? before : counts
 }

@@ -8,6 +8,7 @@ import {
   type NativeEvent,
   type NativeStop,
 } from '../core/calls/native-message.ts'
+import { withBoundedUses } from '../core/calls/provider-tools.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import {
@@ -32,8 +33,14 @@ import {
 export function nativeFields({ offer, content, completionLimit }: AttemptOf<NativeContent>): Fields {
   const { request, parameters } = content
   const { temperature, topP } = samplingFor({ offer, parameters })
-  const { thinking, ...fields } = foldSystemTurns(withoutUnsignedThinking(request))
-  return { ...fields, temperature, top_p: topP, thinking: boundedThinking(thinking, completionLimit) }
+  const { thinking, tools, ...fields } = foldSystemTurns(withoutUnsignedThinking(request))
+  return {
+    ...fields,
+    ...(Array.isArray(tools) && { tools: withBoundedUses(tools, offer.provider) }),
+    temperature,
+    top_p: topP,
+    thinking: boundedThinking(thinking, completionLimit),
+  }
 }
 
 const THINKING_MIN = 1_024

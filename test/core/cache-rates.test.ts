@@ -36,6 +36,23 @@ const catalogOf = (offer: Record<string, unknown> = {}, model: Record<string, un
     },
   ])
 
+test('tokens that stay in the cache for an hour, searches and programs have prices of their own', () => {
+  const rate = readRates({
+    prompt: '10',
+    completion: '2',
+    cacheWrite: '12',
+    cacheWriteHour: '20',
+    webSearch: '1000',
+    codeExecution: '500',
+  })
+  const tokens = { promptTokens: 10, completionTokens: 1, cacheWriteTokens: 6, cacheWriteHourTokens: 4 }
+  expect(costOf(tokens, rate)).toBe(BigInt(4 * 10 + 2 * 12 + 4 * 20 + 2))
+  const uses = { webSearches: 3, codeExecutions: 1 }
+  expect(costOf({ ...tokens, ...uses }, rate)).toBe(BigInt(4 * 10 + 2 * 12 + 4 * 20 + 2 + 3_500))
+  const bound = { promptTokens: 10, audioTokens: 0, imageTokens: 0, ...uses }
+  expect(mostPromptCost(bound, rate)).toBe(10n * 20n + 3_500n)
+})
+
 const modelOf = (...given: Parameters<typeof catalogOf>) => catalogOf(...given).models.get('test/one')!
 
 const preferences = (maxPrompt?: bigint): ChatRequest['preferences'] => {

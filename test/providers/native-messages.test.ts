@@ -83,7 +83,7 @@ describe('a native answer', () => {
       stop(3),
     ])
     const kinds = emitted.map(([kind]) => kind).filter((kind) => kind !== 'native')
-    expect(kinds).toEqual(['usage', 'thinking', 'finish', 'usage'])
+    expect(kinds).toEqual(['usage', 'thinking', 'usage', 'finish', 'usage'])
     expect(emitted.find(([kind]) => kind === 'finish')).toEqual([
       'finish',
       'stop',
@@ -117,6 +117,32 @@ describe('a native answer', () => {
     )
     expect(result!.block).toHaveProperty('tool_use_id', use!.id)
     expect(signals[1]).toBe('content')
+  })
+
+  test('reports the uses of tools that the provider ran, also where it breaks off before it states them', () => {
+    const use = (index: number, name: string) =>
+      start(index, { type: 'server_tool_use', id: 's', name, input: {} })
+    const usages = (...events: object[]) =>
+      read([START, use(0, 'web_search'), use(1, 'web_search'), use(2, 'bash_code_execution'), ...events])
+        .emitted.flatMap((one) => (one[0] === 'usage' ? [one[1]] : []))
+        .at(-1)
+    expect(usages()).toMatchObject({ webSearches: 2, codeExecutions: 1 })
+    const end = (server_tool_use?: object) => ({
+      type: 'message_delta',
+      delta: { stop_reason: 'end_turn' },
+      usage: { output_tokens: 9, ...(server_tool_use && { server_tool_use }) },
+    })
+    expect(usages(end())).toMatchObject({ webSearches: 2, codeExecutions: 1, completionTokens: 9 })
+    // One of the searches failed.
+    expect(usages(end({ web_search_requests: 1 }))).toMatchObject({ webSearches: 1, codeExecutions: 1 })
+  })
+
+  test('tells which writes to the prompt cache last an hour', () => {
+    const cache_creation = { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 30 }
+    const usage = { input_tokens: 5, cache_creation_input_tokens: 40, cache_creation, output_tokens: 1 }
+    expect(read([{ type: 'message_start', message: { usage } }]).emitted).toEqual([
+      ['usage', { promptTokens: 45, cacheWriteTokens: 40, cacheWriteHourTokens: 30, completionTokens: 1 }, 0],
+    ])
   })
 
   test('shows nothing before its first content', () => {
@@ -224,4 +250,14 @@ test('a native request is forwarded with our model, limit and stream, and as its
   expect(strict).toMatchObject({ a: 1, top_k: 4 })
   expect(strict).not.toHaveProperty('temperature')
   expect(nativeMessages.openReader(request())).toBeInstanceOf(NativeReader)
+  const tools = [
+    { type: 'web_search_20250305', name: 'web_search', max_uses: null },
+    { type: 'web_search_20250305', name: 'web_search', max_uses: 3 },
+    { type: 'bash_20250124', name: 'bash' },
+  ]
+  const searching = {
+    ...request({}, { maxToolUses: 4 }),
+    content: { ...content, request: { ...content.request, tools } },
+  }
+  expect(JSON.parse(sent(searching)).tools).toEqual([{ ...tools[0], max_uses: 4 }, tools[1], tools[2]])
 })

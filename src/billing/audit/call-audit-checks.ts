@@ -36,7 +36,8 @@ const CALL_RECORD_CHECKS: readonly AuditCheck[] = [
       WHERE is_byok AND (prompt_cost_pico <> 0 OR completion_cost_pico <> 0
                          OR prompt_audio_cost_pico <> 0 OR prompt_image_cost_pico <> 0
                          OR cache_read_cost_pico <> 0 OR cache_write_cost_pico <> 0
-                         OR units_cost_pico <> 0)`,
+                         OR units_cost_pico <> 0 OR cache_write_hour_cost_pico <> 0
+                         OR web_search_cost_pico <> 0 OR code_execution_cost_pico <> 0)`,
   },
   {
     name: 'no charge is above its hold',
@@ -66,7 +67,10 @@ const BASE_VERSION = "regexp_replace(call.rate_version, '-byok-[0-9]{1,3}$', '')
 const FEE_PERCENT = "coalesce(substring(call.rate_version FROM '-byok-([0-9]{1,3})$')::bigint, 100)"
 const listed = (column: string) => `published.${column} * ${FEE_PERCENT} / 100`
 const isListed = (column: string) => `call.${column}_rate_pico IS NOT DISTINCT FROM ${listed(column)}`
-/** A call without prompt cache prices has no cache rates and pays the prompt rate. */
+/**
+ * A call without prompt cache prices has no cache rates and pays the prompt rate. One that could not use a tool of the
+ * provider has no rate of it.
+ */
 const isListedOrNone = (column: string) => `(call.${column}_rate_pico IS NULL OR ${isListed(column)})`
 const OF_ITS_VERSION = `published.model_id = call.served_model_id AND published.rate_version = ${BASE_VERSION}`
 
@@ -90,7 +94,7 @@ const RATE_CHECKS: readonly AuditCheck[] = [
           SELECT 1 FROM rate_versions AS published
           WHERE ${OF_ITS_VERSION}
             AND ${['prompt', 'completion', 'prompt_audio', 'prompt_image', 'units'].map(isListed).join(' AND ')}
-            AND ${['cache_read', 'cache_write'].map(isListedOrNone).join(' AND ')})
+            AND ${['cache_read', 'cache_write', 'cache_write_hour', 'web_search', 'code_execution'].map(isListedOrNone).join(' AND ')})
         AND ${unreviewed('call.id')}`,
   },
 ]

@@ -36,12 +36,21 @@ const CALL_COLUMNS = {
   cache_write_cost_pico: ['bigint', ({ served }) => served?.cost.cacheWrite],
   units_rate_pico: ['bigint', ({ served }) => served?.rate.units],
   units_cost_pico: ['bigint', ({ served }) => served?.cost.units],
+  cache_write_hour_rate_pico: ['bigint', ({ served }) => served?.rate.cacheWriteHour],
+  cache_write_hour_cost_pico: ['bigint', ({ served }) => served?.cost.cacheWriteHour],
+  web_search_rate_pico: ['bigint', ({ served }) => served?.rate.webSearch],
+  web_search_cost_pico: ['bigint', ({ served }) => served?.cost.webSearch],
+  code_execution_rate_pico: ['bigint', ({ served }) => served?.rate.codeExecution],
+  code_execution_cost_pico: ['bigint', ({ served }) => served?.cost.codeExecution],
   prompt_tokens: ['integer', ({ usage }) => usage.promptTokens],
   completion_tokens: ['integer', ({ usage }) => usage.completionTokens],
   audio_tokens: ['integer', ({ usage }) => usage.audioTokens ?? 0],
   image_tokens: ['integer', ({ usage }) => usage.imageTokens ?? 0],
   cached_tokens: ['integer', ({ usage }) => usage.cachedTokens ?? 0],
   cache_write_tokens: ['integer', ({ usage }) => usage.cacheWriteTokens ?? 0],
+  cache_write_hour_tokens: ['integer', ({ usage }) => usage.cacheWriteHourTokens ?? 0],
+  web_searches: ['integer', ({ usage }) => usage.webSearches ?? 0],
+  code_executions: ['integer', ({ usage }) => usage.codeExecutions ?? 0],
   units: ['integer', ({ usage }) => usage.units ?? 0],
   unit: ['text', ({ served }) => served?.unit],
   usage_source: ['usage_source', ({ usageSource }) => usageSource],
@@ -287,10 +296,13 @@ export async function pruneSettledKeys(postgres: Postgres, stopping?: AbortSigna
 const promptSum = (price: 'rate' | 'cost') => {
   const sum = (tokens: string, kind: string) =>
     `${tokens} * coalesce(${kind}_${price}_pico, prompt_${price}_pico)::numeric`
+  const uses = (count: string, kind: string) => `${count} * coalesce(${kind}_${price}_pico, 0)::numeric`
   return `((prompt_tokens - audio_tokens - image_tokens - cached_tokens - cache_write_tokens) * prompt_${price}_pico::numeric
     + ${sum('audio_tokens', 'prompt_audio')} + ${sum('image_tokens', 'prompt_image')}
-    + ${sum('cached_tokens', 'cache_read')} + ${sum('cache_write_tokens', 'cache_write')}
-    + units * coalesce(units_${price}_pico, 0)::numeric)`
+    + ${sum('cached_tokens', 'cache_read')} + ${sum('(cache_write_tokens - cache_write_hour_tokens)', 'cache_write')}
+    + cache_write_hour_tokens
+      * coalesce(cache_write_hour_${price}_pico, cache_write_${price}_pico, prompt_${price}_pico)::numeric
+    + ${uses('units', 'units')} + ${uses('web_searches', 'web_search')} + ${uses('code_executions', 'code_execution')})`
 }
 
 export const PROMPT_SUM_SQL = { rate: promptSum('rate'), cost: promptSum('cost') } as const

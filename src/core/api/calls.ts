@@ -23,6 +23,11 @@ const Rates = nullable(
     /** For cached prompt tokens; absent: as `prompt`. */
     cache_read: Type.Optional(DecimalUsd),
     cache_write: Type.Optional(DecimalUsd),
+    /** For tokens kept in the prompt cache for an hour; absent: as `cache_write`. */
+    cache_write_hour: Type.Optional(DecimalUsd),
+    /** Per million uses of tools that the provider runs; absent: the call had none. */
+    web_search: Type.Optional(DecimalUsd),
+    code_execution: Type.Optional(DecimalUsd),
     /** Per million units besides tokens; absent: none. */
     units: Type.Optional(DecimalUsd),
     unit: Type.Literal('usd_per_million_tokens'),
@@ -85,6 +90,11 @@ export const Generation = Type.Object({
     image_tokens: Type.Optional(Type.Integer()),
     cached_tokens: Type.Optional(Type.Integer()),
     cache_write_tokens: Type.Optional(Type.Integer()),
+    /** Part of the written ones: kept for an hour. */
+    cache_write_hour_tokens: Type.Optional(Type.Integer()),
+    /** Uses of tools that the provider ran. */
+    web_searches: Type.Optional(Type.Integer()),
+    code_executions: Type.Optional(Type.Integer()),
     /** Usage besides tokens, and its unit; absent: none. */
     units: Type.Optional(Type.Integer()),
     unit: Type.Optional(Type.String()),
@@ -196,6 +206,11 @@ export const CallDetail = Type.Object({
   image_tokens: Type.Number(),
   cached_tokens: Type.Number(),
   cache_write_tokens: Type.Number(),
+  /** Part of the written ones: kept for an hour. */
+  cache_write_hour_tokens: Type.Number(),
+  /** Uses of tools that the provider ran. */
+  web_searches: Type.Number(),
+  code_executions: Type.Number(),
   queued_ms: nullable(Type.Number()),
   finished_at: IsoTime,
   settled_at: IsoTime,
@@ -250,6 +265,11 @@ export const OperatorCall = Type.Object({
   image_tokens: Type.Number(),
   cached_tokens: Type.Number(),
   cache_write_tokens: Type.Number(),
+  /** Part of the written ones: kept for an hour. */
+  cache_write_hour_tokens: Type.Number(),
+  /** Uses of tools that the provider ran. */
+  web_searches: Type.Number(),
+  code_executions: Type.Number(),
   /** Usage besides tokens; null: none. */
   units: Type.Number(),
   unit: nullable(Type.String()),
@@ -327,10 +347,10 @@ export const AttemptView = Type.Object({
 })
 export type AttemptView = Static<typeof AttemptView>
 
-const PARTS = ['prompt_audio', 'prompt_image', 'cache_read', 'cache_write'] as const
-const RATE_KINDS = ['prompt', 'completion', ...PARTS, 'units'] as const
+const PARTS = ['prompt_audio', 'prompt_image', 'cache_read', 'cache_write', 'cache_write_hour'] as const
+const RATE_KINDS = ['prompt', 'completion', ...PARTS, 'units', 'web_search', 'code_execution'] as const
 
-/** The rates of a call by kind. Null: as the other prompt tokens; of units: none. */
+/** The rates of a call by kind. Null: as the other prompt tokens; of units and uses: none. */
 const rateFields = <Of extends string>(of: Of) =>
   Object.fromEntries(RATE_KINDS.map((name) => [`${name}_${of}`, nullable(Type.String())])) as Record<
     `${(typeof RATE_KINDS)[number]}_${Of}`,

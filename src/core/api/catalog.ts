@@ -93,11 +93,18 @@ export const RateHistoryView = Type.Object({
   /** For cached prompt tokens; null: as the other prompt tokens. */
   cache_read: nullable(Type.String()),
   cache_write: nullable(Type.String()),
+  cache_write_hour: nullable(Type.String()),
   /** Per million units; null: none. */
   units: nullable(Type.String()),
   list_cache_read: nullable(Type.String()),
   list_cache_write: nullable(Type.String()),
   list_units: nullable(Type.String()),
+  list_cache_write_hour: nullable(Type.String()),
+  /** Per million uses of tools that the provider runs; null: none. */
+  web_search: nullable(Type.String()),
+  list_web_search: nullable(Type.String()),
+  code_execution: nullable(Type.String()),
+  list_code_execution: nullable(Type.String()),
   /** The version of the catalog that introduced it. */
   source: Type.String(),
   effective_at: IsoTime,

@@ -102,6 +102,7 @@ export function reportedUsage(outcome: AttemptOutcome): Usage | null {
   const usage = (outcome.kind === 'finished' ? outcome.usage : null) ?? outcome.produced.usage
   if (usage === null || !Object.values(usage).every(isCount)) return null
   const { promptTokens, audioTokens = 0, imageTokens = 0, cachedTokens = 0, cacheWriteTokens = 0 } = usage
+  if ((usage.cacheWriteHourTokens ?? 0) > cacheWriteTokens) return null
   return audioTokens + imageTokens + cachedTokens + cacheWriteTokens <= promptTokens ? usage : null
 }
 

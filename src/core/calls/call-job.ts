@@ -36,6 +36,8 @@ export interface Candidate {
   media?: MediaTokens
   /** Units besides tokens, as held, and the minimum charge; absent: none. */
   units?: { kind: UnitKind; bound: number; least?: number }
+  /** The provider runs tools of its own for the call: the uses that are held for, each with a rate. Absent: none. */
+  uses?: { webSearches: number; codeExecutions: number }
   /** For images: the properties of each one, as held and as requested. */
   image?: ImageChoice
   /** Sent upstream, so that the hold is a true bound. */

@@ -16,20 +16,24 @@ const TOKENS_OF = {
   // Run by the provider, among the tools of the request.
   tool_search_tool_bm25: 1_500,
   tool_search_tool_regex: 1_500,
+  // Run by the provider elsewhere: their results may fill the window.
+  web_search: 0,
+  web_fetch: 0,
+  code_execution: 0,
 } as const
 
-type ToolName = keyof typeof TOKENS_OF
+export type MakersTool = keyof typeof TOKENS_OF
 
 const TYPE = new RegExp(`^(${Object.keys(TOKENS_OF).join('|')})(?:_\\d{8})?$`)
 
 /** The tool that a type names, without its date; null for one that is not known, whose cost could not be held. */
-export const makersTool = (type: unknown): ToolName | null =>
-  typeof type === 'string' ? ((TYPE.exec(type)?.[1] as ToolName | undefined) ?? null) : null
+export const makersTool = (type: unknown): MakersTool | null =>
+  typeof type === 'string' ? ((TYPE.exec(type)?.[1] as MakersTool | undefined) ?? null) : null
 
 /** A tool that the client defines itself, with a schema. */
 export const isOwnTool = ({ type }: Fields): boolean => type == null || type === 'custom'
 
-const isSearch = (tool: ToolName): boolean => tool.startsWith('tool_search')
+export const isSearch = (tool: MakersTool): boolean => tool.startsWith('tool_search')
 
 /** Whether a target of another wire can do without a tool: it gets all tools at once, and needs to search for none. */
 export const isDispensable = (type: string): boolean => {
@@ -43,15 +47,15 @@ export const toolsOf = ({ tools }: NativeRequest): readonly Fields[] => (tools ?
 export const makersTypes = (request: NativeRequest): string[] =>
   toolsOf(request).flatMap((tool) => (isOwnTool(tool) ? [] : String(tool.type)))
 
+/** A request without the tools of these types. */
+export const withoutTools = (request: NativeRequest, types: readonly string[]): NativeRequest =>
+  toolsOf(request).some(({ type }) => types.includes(String(type)))
+    ? { ...request, tools: toolsOf(request).filter(({ type }) => !types.includes(String(type))) }
+    : request
+
 /** An upper bound of what providers add to a prompt for the tools of the maker. */
 export const makersTokens = (types: readonly string[]): number =>
   types.reduce((sum, type) => sum + TOKENS_OF[makersTool(type)!], 0)
-
-/**
- * The times that a provider reads the prompt: it counts all of it again after each search among tools, and pauses after ten.
- */
-const READINGS_MAX = 11
-export const readingsOf = (types: readonly string[]): number => (types.some(isDispensable) ? READINGS_MAX : 1)
 
 /** The definition of a tool that a turn of the system brings along; null if it only names a tool of the request. */
 export function addedTool({ type, tool }: Fields): Fields | null {

@@ -15,7 +15,13 @@ import {
   toolDefinitions,
 } from './chat-request.ts'
 import { isOwnTool, makersTool, toolsOf } from './makers-tools.ts'
-import { hasLongCaching, TYPE_CHARS_MAX, toChatMessages, withShortCaching } from './native-content.ts'
+import {
+  HOUR_IN_CACHE,
+  hasLongCaching,
+  TYPE_CHARS_MAX,
+  toChatMessages,
+  withShortCaching,
+} from './native-content.ts'
 import type { NativeRequest } from './native-message.ts'
 import { chatParameters } from './native-parameters.ts'
 import { fieldsWithoutEffect } from './passed-fields.ts'
@@ -172,10 +178,13 @@ export function parseMessagesRequest(
   }
 }
 
-/** The fields of a valid body that have no effect, for `x-ignored-parameters`. */
-export const ignoredMessagesFields = (body: MessagesBody): string[] => [
+/**
+ * The fields of a valid body that have no effect, for `x-ignored-parameters`. Where any wire may serve, planning names an hour
+ * in the prompt cache that a target does not have.
+ */
+export const ignoredMessagesFields = (body: MessagesBody, { anyWire = false } = {}): string[] => [
   ...fieldsWithoutEffect(body, { ...MessagesBody.properties, ...COSTLY, context_management: true }),
-  ...(hasLongCaching(body) ? ['cache_control.ttl'] : []),
+  ...(!anyWire && hasLongCaching(body) ? [HOUR_IN_CACHE] : []),
 ]
 
 const noMessage = (): never => {
@@ -212,7 +221,7 @@ function readNative(body: object, anyWire: boolean): NativeRequest {
   const edits = removingEdits(fields.context_management)
   if (edits.length > 0) native.context_management = { edits }
   for (const [index, tool] of toolsOf(native).entries()) checkTool(tool, `tools[${index}]`, anyWire)
-  return withShortCaching(native)
+  return anyWire ? native : withShortCaching(native)
 }
 
 /** The refusal of a conversation that the server keeps. Tool runners of the wire's libraries then send the whole history. */

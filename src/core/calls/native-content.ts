@@ -337,6 +337,9 @@ export function extrasBound(request: NativeRequest): number {
 export const withoutCaching = (native: NativeRequest): NativeRequest =>
   changeMarked(native, ({ cache_control: _, ...marked }) => marked)
 
+/** The field that keeps a part of the prompt in the cache for an hour, as a parameter. */
+export const HOUR_IN_CACHE = 'cache_control.ttl'
+
 /** Whether a request, or one of its blocks, tools and messages, writes to the prompt cache for more than five minutes. */
 export function hasLongCaching(native: NativeRequest): boolean {
   const isLong = ({ cache_control: cache }: Fields) =>

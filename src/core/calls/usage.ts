@@ -8,13 +8,19 @@ export interface Usage {
   /** Of the other prompt tokens, those read from and written to the provider's prompt cache; absent: unknown. */
   cachedTokens?: number
   cacheWriteTokens?: number
+  /** Those of the written ones that are kept for an hour instead of minutes; absent: none. */
+  cacheWriteHourTokens?: number
+  /** Searches of the web that the provider ran. */
+  webSearches?: number
+  /** 1 if the provider ran programs for the call. */
+  codeExecutions?: number
   /** Units besides tokens, in the unit of the model that served; absent: none. */
   units?: number
 }
 
 /** Upper bounds of a prompt: of all its tokens, of those of audio and of images, and of its units. */
 export type PromptBound = Required<Pick<Usage, 'promptTokens' | 'audioTokens' | 'imageTokens'>> &
-  Pick<Usage, 'units'>
+  Pick<Usage, 'units' | 'webSearches' | 'codeExecutions'>
 
 /** An integer of pico-USD as text, since JSON has no 64-bit integers. */
 export type PicoText = string
@@ -28,8 +34,12 @@ export interface RateTexts {
   promptImage?: PicoText
   cacheRead?: PicoText
   cacheWrite?: PicoText
+  cacheWriteHour?: PicoText
   /** In pico-USD per unit. */
   units?: PicoText
+  /** In pico-USD per use. */
+  webSearch?: PicoText
+  codeExecution?: PicoText
 }
 
 /**

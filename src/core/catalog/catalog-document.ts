@@ -13,6 +13,7 @@ import {
   UNIT_KINDS,
   WIRES,
 } from './catalog.ts'
+import { PUBLISHED_USE_PRICES } from './published-prices.ts'
 
 /** An object with only the `required` and `optional` fields. */
 function closed<Required extends TProperties, Optional extends TProperties>(
@@ -43,12 +44,23 @@ const MEDIA_PRICES = {
 const CACHE_PRICES = {
   cache_read: price("Of prompt tokens read from the provider's prompt cache. Default: as `prompt`."),
   cache_write: price("Of prompt tokens written to the provider's prompt cache. Default: as `prompt`."),
+  cache_write_hour: price(
+    'Of prompt tokens that the provider keeps there for an hour. Default: twice `prompt` for models with `cache_write` that are served on the messages wire, none for others.',
+  ),
+}
+const USE_PRICES = {
+  web_search: price(
+    `USD per million searches of the web that the provider runs. Default: ${PUBLISHED_USE_PRICES.web_search} for models served on the messages wire, none for others.`,
+  ),
+  code_execution: price(
+    `USD per million calls in which the provider runs programs. Default: ${PUBLISHED_USE_PRICES.code_execution} for models served on the messages wire, none for others.`,
+  ),
 }
 
 const UNIT_PRICE = { units: price('USD per million units of what the model counts, see `unit`. Default: 0.') }
 
 const prices = (description: string) =>
-  closed(PRICES, { ...MEDIA_PRICES, ...CACHE_PRICES, ...UNIT_PRICE }, { description })
+  closed(PRICES, { ...MEDIA_PRICES, ...CACHE_PRICES, ...UNIT_PRICE, ...USE_PRICES }, { description })
 
 /** Prices in USD per million tokens, as decimal strings. */
 export type DocumentPrices = Static<ReturnType<typeof prices>>
@@ -131,6 +143,12 @@ const QUIRKS = closed(
       minItems: 1,
       uniqueItems: true,
       description: 'The values of `reasoning_effort` that it takes; the nearest is sent. Default: all.',
+    }),
+    max_tool_uses: Type.Integer({
+      minimum: 0,
+      maximum: 1_000,
+      description:
+        'The most searches of the web in a call that states no `max_uses`, as held for. 0: it runs no tools itself. Default: 10.',
     }),
     cache_marks: Type.Boolean({
       description: 'Takes `cache_control` on parts of messages, where writing to its cache has a price.',

@@ -1,6 +1,6 @@
 import type { ModelQuality } from '../auto/quality-figure.ts'
 import type { TaskTokens } from '../auto/task-tokens.ts'
-import { formatRate } from '../kernel/money.ts'
+import { formatRate, picoUsdPerToken } from '../kernel/money.ts'
 import { shortHash } from '../kernel/short-hash.ts'
 import { mediaRules } from '../media/media-rules.ts'
 import {
@@ -15,6 +15,7 @@ import {
   type WithheldReason,
 } from './catalog.ts'
 import type { DocumentModel, DocumentOffer, DocumentProvider } from './catalog-document.ts'
+import { PUBLISHED_USE_PRICES } from './published-prices.ts'
 import { heldToCeiling } from './rate-ceiling.ts'
 import {
   CACHE_KINDS,
@@ -24,6 +25,7 @@ import {
   PRICED_MEDIA,
   parsePrices,
   rateOf,
+  USE_KINDS,
   withoutCache,
 } from './token-rates.ts'
 
@@ -66,7 +68,11 @@ export function toModel(
   options: ModelOptions,
 ): Model {
   const { kind = 'chat' } = model
-  const listPrice = parsePrices(model.list_price)
+  const isOnMessagesWire = model.offers.some(
+    (offer) => providers.get(offer.provider)?.provider.wire === 'anthropic-messages',
+  )
+  const stated = parsePrices({ ...(isOnMessagesWire && PUBLISHED_USE_PRICES), ...model.list_price })
+  const listPrice = isOnMessagesWire ? withHourInCache(stated) : stated
   const openWeights = model.open_weights ?? false
   const rate = model.rate
     ? {
@@ -139,6 +145,12 @@ function rateVersionOf(rate: TokenRates): string {
   return shortHash(text + otherText.join(''))
 }
 
+/** The maker of the messages wire publishes twice the price of the prompt for an hour in its cache. */
+const withHourInCache = (prices: TokenRates): TokenRates =>
+  prices.cacheWrite === undefined || prices.cacheWriteHour !== undefined
+    ? prices
+    : { ...prices, cacheWriteHour: picoUsdPerToken(prices.prompt * 2n) }
+
 function discounted(listPrice: TokenRates, openWeights: boolean, options: ModelOptions): TokenRates {
   return listedRate(listPrice, openWeights ? options.openWeightsDiscountPercent : options.discountPercent)
 }
@@ -165,6 +177,9 @@ function toOffer(
     : PRICED_MEDIA.filter((media) => mediaRate(cost, media) > mediaRate(rate, media))
   const lossCache =
     !options.allowLossOffers && CACHE_KINDS.some((kind) => rateOf(cost, kind) > rateOf(rate, kind))
+  const lossUses = options.allowLossOffers
+    ? []
+    : USE_KINDS.filter((kind) => rateOf(cost, kind) > rateOf(rate, kind))
   const refusedSampling = refusedSamplingOf(model)
   const providerWindow = offer.context_length ?? model.context_length
   const window = Math.min(providerWindow, covered ?? model.context_length)
@@ -182,6 +197,7 @@ function toOffer(
     ...(covered !== null && { coveredTokens: covered }),
     ...(lossMedia.length > 0 && { lossMedia }),
     ...(lossCache && { lossCache }),
+    ...(lossUses.length > 0 && { lossUses }),
     ...(offer.max_output_tokens !== undefined && { maxOutputTokens: offer.max_output_tokens }),
     ...(offer.tier_percent && { tierPercents: offer.tier_percent }),
     ...(refusedSampling.length > 0 && { refusedSampling }),

@@ -186,6 +186,7 @@ const QUIRK_NAMES: { [Name in keyof DocumentQuirks]-?: keyof ProviderQuirks } = 
   omit: 'omit',
   passes: 'passes',
   efforts: 'efforts',
+  max_tool_uses: 'maxToolUses',
   cache_marks: 'cacheMarks',
   json_object_only: 'jsonObjectOnly',
   temperature_max: 'temperatureMax',

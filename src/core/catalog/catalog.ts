@@ -87,6 +87,8 @@ export interface ProviderQuirks {
   passes?: readonly (typeof UNUSUAL_FIELDS)[number][]
   /** The values of `reasoning_effort` that it takes; the nearest is sent. */
   efforts?: readonly ReasoningEffort[]
+  /** The most searches of the web in a call that states no `max_uses`; 0: it runs no tools. */
+  maxToolUses?: number
   /** Takes `cache_control` on parts of messages. */
   cacheMarks?: boolean
   /** Supports only `json_object`; a schema is requested as that. */
@@ -136,6 +138,8 @@ export interface Offer {
   lossMedia?: readonly PricedMedia[]
   /** Its prompt cache costs us more than the cache rates earn, as far as we know. Absent: false. */
   lossCache?: boolean
+  /** Uses of the provider's tools that cost us more than they earn; absent: none. */
+  lossUses?: readonly UseKind[]
   /** Absent: the model's. */
   maxOutputTokens?: number
   /** The prices of its service tiers, in percent of its other prices. Absent: none differs. */
@@ -166,6 +170,9 @@ export interface WithdrawnOffer {
 /** Kinds of input that some makers price separately. */
 export type PricedMedia = 'audio' | 'image'
 
+/** Uses of tools that the provider runs and that have a price of their own. */
+export type UseKind = 'webSearch' | 'codeExecution'
+
 export interface TokenRates {
   prompt: PicoUsdPerToken
   completion: PicoUsdPerToken
@@ -176,8 +183,13 @@ export interface TokenRates {
   /** Price of prompt tokens that are read from, or written to, the provider's prompt cache; absent: the prompt price. */
   cacheRead?: PicoUsdPerToken
   cacheWrite?: PicoUsdPerToken
+  /** The same for tokens that are kept there for an hour; absent: they are kept for minutes only. */
+  cacheWriteHour?: PicoUsdPerToken
   /** Price of one unit besides tokens, see UnitKind; absent: nothing. */
   units?: PicoUsdPerToken
+  /** Price of one search of the web, and of one call in which the provider runs programs; absent: it does neither. */
+  webSearch?: PicoUsdPerToken
+  codeExecution?: PicoUsdPerToken
 }
 
 /** The kind of a model. Chat completions use chat models only, and the other surfaces models of their kind. */

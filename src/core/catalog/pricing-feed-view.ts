@@ -11,6 +11,11 @@ export interface PricingFeedEntry {
   /** Rates of cached prompt tokens, for calls that are charged by them; absent: as `prompt`. */
   cache_read?: string
   cache_write?: string
+  /** Of tokens kept in the prompt cache for an hour; absent: they are kept for minutes. */
+  cache_write_hour?: string
+  /** USD per million uses of tools that the provider runs; absent: it runs none. */
+  web_search?: string
+  code_execution?: string
   /** USD per million units for models that are not priced by tokens, see `unit`. */
   units?: string
   list_prompt: string
@@ -19,6 +24,9 @@ export interface PricingFeedEntry {
   list_prompt_image?: string
   list_cache_read?: string
   list_cache_write?: string
+  list_cache_write_hour?: string
+  list_web_search?: string
+  list_code_execution?: string
   list_units?: string
   /** The smallest of the discounts, as a decimal fraction: `"0.05"` is 5 %. */
   discount: string

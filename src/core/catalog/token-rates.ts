@@ -1,7 +1,7 @@
 import type { RateTexts } from '../calls/usage.ts'
 import { formatRate, greaterOf, type PicoUsdPerToken, parseRate, picoUsdPerToken } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
-import type { PricedMedia, TokenRates } from './catalog.ts'
+import type { PricedMedia, TokenRates, UseKind } from './catalog.ts'
 import type { DocumentPrices } from './catalog-document.ts'
 
 /** Every kind of price, with its name in documents and in the API. Those of the prompt's parts are optional. */
@@ -12,7 +12,10 @@ export const PRICE_NAMES = {
   promptImage: 'prompt_image',
   cacheRead: 'cache_read',
   cacheWrite: 'cache_write',
+  cacheWriteHour: 'cache_write_hour',
   units: 'units',
+  webSearch: 'web_search',
+  codeExecution: 'code_execution',
 } as const satisfies Record<keyof TokenRates, keyof DocumentPrices>
 
 export type PriceName = (typeof PRICE_NAMES)[keyof TokenRates]
@@ -25,7 +28,9 @@ const MEDIA_RATES = { audio: 'promptAudio', image: 'promptImage' } as const
 
 export const PRICED_MEDIA: readonly PricedMedia[] = ['audio', 'image']
 
-export const CACHE_KINDS = ['cacheRead', 'cacheWrite'] as const
+export const CACHE_KINDS = ['cacheRead', 'cacheWrite', 'cacheWriteHour'] as const
+
+export const USE_KINDS: readonly UseKind[] = ['webSearch', 'codeExecution']
 
 /** Applies a function to every price of a set of rates; absent prices stay absent. */
 export function mapRates(
@@ -62,19 +67,33 @@ export const mediaRate = (rates: TokenRates, media: PricedMedia): PicoUsdPerToke
   rates[MEDIA_RATES[media]] ?? rates.prompt
 
 /** The price of a kind of usage, or its default. */
-export const rateOf = (rates: TokenRates, kind: keyof TokenRates): PicoUsdPerToken =>
-  rates[kind] ?? (kind === 'units' ? picoUsdPerToken(0n) : rates.prompt)
+export function rateOf(rates: TokenRates, kind: keyof TokenRates): PicoUsdPerToken {
+  const own = rates[kind]
+  if (own !== undefined) return own
+  if (kind === 'cacheWriteHour') return rateOf(rates, 'cacheWrite')
+  return isPerToken(kind) ? rates.prompt : picoUsdPerToken(0n)
+}
+
+/** Whether tokens without a price of this kind have that of the prompt; other kinds are free without a price. */
+export const isPerToken = (kind: keyof TokenRates): boolean =>
+  kind !== 'units' && kind !== 'webSearch' && kind !== 'codeExecution'
 
 /** The rates without those of the prompt cache, whose tokens then count as ordinary prompt tokens. */
 export const withoutCache = oncePer((rates: TokenRates): TokenRates => {
   if (CACHE_KINDS.every((kind) => rates[kind] === undefined)) return rates
-  const { cacheRead: _read, cacheWrite: _write, ...others } = rates
+  const { cacheRead: _read, cacheWrite: _write, cacheWriteHour: _hour, ...others } = rates
+  return others
+})
+
+/** The rates without those that only some calls are charged by: of uses, and of an hour in the prompt cache. */
+export const withoutExtras = oncePer((rates: TokenRates): TokenRates => {
+  const { webSearch: _search, codeExecution: _code, cacheWriteHour: _hour, ...others } = rates
   return others
 })
 
 /** The highest price of a prompt token other than audio and image. */
 export const dearestPromptRate = (rates: TokenRates): bigint =>
-  greaterOf(rates.prompt, greaterOf(rateOf(rates, 'cacheRead'), rateOf(rates, 'cacheWrite')))
+  CACHE_KINDS.reduce<bigint>((most, kind) => greaterOf(most, rateOf(rates, kind)), rates.prompt)
 
 /** Serialized rates: a call's job is JSON, which has no 64-bit integers. */
 export const rateTexts = oncePer(

@@ -13,7 +13,7 @@ import type {
 import { dearestPromptRate, mediaRate, withoutCache } from '../catalog/token-rates.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import type { AllowList } from './allow-list.ts'
-import { isHint, supportsParameter } from './supported-parameters.ts'
+import { isHint, isPriced, supportsParameter } from './supported-parameters.ts'
 
 /** Applies a request's `provider` preferences to the offers of a model: which ones it may use, and in which order. */
 
@@ -97,7 +97,7 @@ export const meetsParameter = (
   { isStrict, wire }: Pick<OfferFilter, 'isStrict' | 'wire'>,
 ): boolean =>
   supportsParameter(offer, model, name) ||
-  (!isStrict && offer.provider.wire === wire && !refuses(offer, name))
+  (!isStrict && offer.provider.wire === wire && !refuses(offer, name) && !isPriced(name))
 
 /** The parameters among those of a call that an offer does not get. */
 export const leftOutAt = (
@@ -108,7 +108,8 @@ export const leftOutAt = (
 ): string[] =>
   parameters.filter(
     (name) =>
-      refuses(offer, name) || (filter.hints.includes(name) && !meetsParameter(offer, model, name, filter)),
+      refuses(offer, name) ||
+      ((filter.hints.includes(name) || isPriced(name)) && !meetsParameter(offer, model, name, filter)),
   )
 
 /** Whether a model rejects a sampling parameter. */

@@ -5,6 +5,7 @@ import type { RequestOf } from '../calls/call-request.ts'
 import type { CallNeeds, PromptSize, ResultNeeds } from '../calls/kinds/call-kind.ts'
 import type { PassedFields } from '../calls/passed-fields.ts'
 import type { ProviderPreferences } from '../calls/provider-preferences.ts'
+import { type ProviderTools, READINGS_MAX, usesAt } from '../calls/provider-tools.ts'
 import {
   type CatalogSnapshot,
   isAvailable,
@@ -12,8 +13,9 @@ import {
   type Offer,
   type PricedMedia,
   type TokenRates,
+  type UseKind,
 } from '../catalog/catalog.ts'
-import { mapRates, rateTexts, withoutCache } from '../catalog/token-rates.ts'
+import { mapRates, rateTexts, withoutCache, withoutExtras } from '../catalog/token-rates.ts'
 import { type PicoUsd, ZERO_USD } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { type MediaTokens, mediaTokens, sumOfTokens } from '../media/media-tokens.ts'
@@ -30,6 +32,19 @@ export const takesInput = (model: Model, { modalities, byAddress }: CallNeeds): 
 
 /** The typical ratio of the bound on a prompt's tokens to their count: 1.8 for prose, 2.2 for code. */
 const BOUND_PER_TOKEN = 2
+
+/** The tools that an offer's provider runs for a call; undefined: none. */
+const toolsAt = (
+  { provider }: Offer,
+  { providerTools, wire }: Pick<CallNeeds, 'providerTools' | 'wire'>,
+): ProviderTools | undefined => (provider.wire === wire ? providerTools : undefined)
+
+/** The times that an offer's provider may count the prompt. */
+function readingsAt(offer: Offer, needs: Parameters<typeof toolsAt>[1]): number {
+  const tools = toolsAt(offer, needs)
+  if (tools === undefined) return 1
+  return tools.fillsWindow ? Number.POSITIVE_INFINITY : READINGS_MAX
+}
 
 /** The tokens of a prompt at an offer. */
 export interface PromptTokens {
@@ -52,17 +67,17 @@ export interface PromptTokens {
 export function promptTokensAt(
   offer: Offer,
   model: Model,
-  { prompt, wire }: Pick<CallNeeds, 'prompt' | 'wire'>,
+  needs: Pick<CallNeeds, 'prompt' | 'providerTools' | 'wire'>,
   learned: number,
 ): PromptTokens {
-  const { textTokens, textTokensAtLeast: atLeast, media, inputs } = prompt
-  const readings = offer.provider.wire === wire ? (prompt.readings ?? 1) : 1
+  const { textTokens, textTokensAtLeast: atLeast, media, inputs } = needs.prompt
+  const readings = readingsAt(offer, needs)
   const window = offer.providerContextLength ?? offer.contextLength ?? model.contextLength
   const text = { text: textTokens, atLeast, window }
   const most = readings * (textTokens + Math.max(learned, addedTokens(model)))
   if (media.length === 0) return { ...text, bound: Math.min(most, inputs * window) }
   const tokens = mediaTokens(media, model.media, window)
-  const bound = Math.min(most + readings * sumOfTokens(tokens.bound), window)
+  const bound = Math.min(most + readings * Math.max(1, sumOfTokens(tokens.bound)), window)
   return { ...text, bound, media: tokens }
 }
 
@@ -95,13 +110,25 @@ export function toCandidate(
   { asked, model }: { asked: string; model: Model },
   { offer, providerKeyId }: Target,
   { completionLimit, preferences }: Pick<RequestOf<unknown>, 'completionLimit' | 'preferences'>,
-  { pricesCache, result, prompt, passed }: CallNeeds,
+  needs: CallNeeds,
   promptTokens: PromptTokens,
   { defaultCompletionLimit, byokFeePercent }: { defaultCompletionLimit: number; byokFeePercent: number },
 ): Candidate | null {
+  const { pricesCache, result, prompt, passed } = needs
   const isOwn = providerKeyId !== null
   // On the client's BYOK key the provider's cache costs us nothing.
-  const usual = pricesCache && (isOwn || !offer.lossCache) ? model.rate : withoutCache(model.rate)
+  const cached = pricesCache && (isOwn || !offer.lossCache) ? model.rate : withoutCache(model.rate)
+  const tools = toolsAt(offer, needs)
+  const uses = tools && usesAt(offer.provider, tools)
+  const hour = needs.cachesHour && offer.provider.wire === needs.wire ? cached.cacheWriteHour : undefined
+  const usual =
+    uses || hour !== undefined
+      ? {
+          ...withoutExtras(cached),
+          ...(hour !== undefined && { cacheWriteHour: hour }),
+          ...(uses && ratesOfUses(cached, uses)),
+        }
+      : withoutExtras(cached)
   const tier = isOwn ? null : tierWithin(offer, passed, usual, preferences)
   const listed = tier && tier.percent > 100 ? ratesAt(usual, tier.percent) : usual
   const units = result && unitsOf(model, result)
@@ -112,7 +139,7 @@ export function toCandidate(
     limitBeside(promptTokens, most),
     listed,
     mostPromptCost(
-      promptBoundOf({ promptTokensBound: promptTokens.bound, media: promptTokens.media, ...units }),
+      promptBoundOf({ promptTokensBound: promptTokens.bound, media: promptTokens.media, ...units, uses }),
       listed,
     ),
     preferences,
@@ -126,10 +153,13 @@ export function toCandidate(
     rate: rateTexts(rate),
     rateVersion: isOwn ? feeRateVersion(model, byokFeePercent) : model.rateVersion,
     ...(tier && { tier: { ...tier, usual: rateTexts(usual) } }),
-    contextLength: prompt.inputs * Math.min(model.contextLength, offer.contextLength ?? model.contextLength),
+    contextLength:
+      (uses ? READINGS_MAX : prompt.inputs) *
+      Math.min(model.contextLength, offer.contextLength ?? model.contextLength),
     promptTokensBound: promptTokens.bound,
     ...(promptTokens.media && { media: promptTokens.media }),
     ...units,
+    ...(uses && { uses }),
     ...(image && { image }),
     completionLimit: limit,
     reasoning: model.reasoning || result?.comesWhole === true,
@@ -151,6 +181,15 @@ function tierWithin(
   const isWithin = (price: bigint, most: bigint | undefined) => most === undefined || price <= most
   return isWithin(rate.prompt, prompt) && isWithin(rate.completion, completion) ? tier : null
 }
+
+/** The rates of the uses that a call may be charged for. */
+const ratesOfUses = (
+  { webSearch, codeExecution }: TokenRates,
+  uses: NonNullable<Candidate['uses']>,
+): Pick<TokenRates, UseKind> => ({
+  ...(uses.webSearches > 0 && webSearch !== undefined && { webSearch }),
+  ...(uses.codeExecutions > 0 && codeExecution !== undefined && { codeExecution }),
+})
 
 /** The maximum units of a result at a model that counts any. */
 function unitsOf(model: Model, result: ResultNeeds): Pick<Candidate, 'units'> {

@@ -1,6 +1,8 @@
 import { makersTool } from '../calls/makers-tools.ts'
+import { HOUR_IN_CACHE } from '../calls/native-content.ts'
 import { NATIVE_WIRE } from '../calls/native-message.ts'
 import type { PassedField } from '../calls/passed-fields.ts'
+import { takesTool } from '../calls/provider-tools.ts'
 import type { Model, Offer, Provider, Wire } from '../catalog/catalog.ts'
 
 /** Parameters for which a wire has no field. */
@@ -21,7 +23,11 @@ const HINTS: ReadonlySet<string> = new Set([
   'presence_penalty',
   'frequency_penalty',
   'reasoning_effort',
+  HOUR_IN_CACHE,
 ])
+
+/** Whether the catalog decides which offers get a part of a request, whatever wire they speak: by its price. */
+export const isPriced = (name: string): boolean => name === HOUR_IN_CACHE || makersTool(name) !== null
 
 export const isHint = (name: string): boolean => HINTS.has(name)
 
@@ -50,13 +56,14 @@ const IMPLIED_BY: Readonly<Record<string, string>> = {
  * Whether an offer supports a parameter: its wire has a field, its provider does not reject it, and its model supports
  * it according to the catalog, explicitly or by implication.
  */
-export function supportsParameter(
-  { provider: { wire, quirks } }: Offer,
-  { supportedParameters, reasoning }: Model,
-  name: string,
-): boolean {
+export function supportsParameter(offer: Offer, model: Model, name: string): boolean {
+  const { wire, quirks } = offer.provider
+  const { supportedParameters, reasoning } = model
   if (NOT_CARRIED[wire].includes(name)) return false
-  if (makersTool(name) !== null) return wire === NATIVE_WIRE
+  const tool = makersTool(name)
+  if (tool !== null) return takesTool(offer, model, tool)
+  if (name === HOUR_IN_CACHE)
+    return wire === NATIVE_WIRE && model.rate.cacheWriteHour !== undefined && !offer.lossCache
   if (quirks?.omit?.some((field) => field === name)) return false
   if (supportedParameters.includes(name)) return true
   if (name === 'reasoning_effort') return reasoning

@@ -82,10 +82,12 @@ export function promptBoundOf({
   promptTokensBound: promptTokens,
   media,
   units,
+  uses,
 }: {
   promptTokensBound: number
-  media?: MediaTokens
+  media?: MediaTokens | undefined
   units?: { bound: number }
+  uses?: Pick<PromptBound, 'webSearches' | 'codeExecutions'> | undefined
 }): PromptBound {
   const { audio = 0, image = 0, video = 0, file = 0 } = media?.bound ?? {}
   return {
@@ -93,6 +95,7 @@ export function promptBoundOf({
     audioTokens: Math.min(audio + video, promptTokens),
     imageTokens: Math.min(image + video + file, promptTokens),
     ...(units && { units: units.bound }),
+    ...uses,
   }
 }
 

@@ -70,11 +70,19 @@ const UNSTOPPED = { stop_reason: null, stop_sequence: null }
 /** The wire counts tokens that were read from the prompt cache or written to it separately from the prompt's other tokens. */
 function usageBody(usage: Usage | null): object {
   const { promptTokens = 0, completionTokens = 0, cachedTokens = 0, cacheWriteTokens = 0 } = usage ?? {}
+  const { cacheWriteHourTokens: hour, webSearches } = usage ?? {}
   return {
     input_tokens: promptTokens - cachedTokens - cacheWriteTokens,
     cache_creation_input_tokens: cacheWriteTokens,
     cache_read_input_tokens: cachedTokens,
     output_tokens: completionTokens,
+    ...(hour !== undefined && {
+      cache_creation: {
+        ephemeral_5m_input_tokens: cacheWriteTokens - hour,
+        ephemeral_1h_input_tokens: hour,
+      },
+    }),
+    ...(webSearches !== undefined && { server_tool_use: { web_search_requests: webSearches } }),
   }
 }
 

@@ -56,7 +56,7 @@ export const messagesRoute =
           fingerprint: [path, request.body],
           format: MESSAGES_FORMAT,
           preset,
-          ignored: [...leftOut, ...ignoredMessagesFields(request.body)],
+          ignored: [...leftOut, ...ignoredMessagesFields(request.body, { anyWire })],
         }
         return serveCall(callingKey(request), asked, request, reply, deps)
       },

@@ -136,6 +136,46 @@ describe('the settlement store', () => {
     ])
   })
 
+  test('a charge with uses of tools and an hour in the cache is recomputed from its record, and its cost totalled', async () => {
+    const account = await openTestAccount(ledger.postgres, 1_000n)
+    const { served } = settlementOf(account)
+    const rate = { prompt: '1', completion: '2', cacheWrite: '2', cacheWriteHour: '3', webSearch: '40' }
+    const cost = { ...rate, webSearch: '30', codeExecution: '20' }
+    const call = settlementOf(account, {
+      served: { ...served!, rate: { ...rate, codeExecution: '25' }, cost },
+      usage: {
+        promptTokens: 10,
+        completionTokens: 5,
+        cacheWriteTokens: 6,
+        cacheWriteHourTokens: 4,
+        webSearches: 2,
+        codeExecutions: 1,
+      },
+      chargePico: String(4 + 2 * 2 + 4 * 3 + 10 + 2 * 40 + 25),
+      holdPico: '200',
+    })
+    await store.settle([call])
+    const broken = async () =>
+      (await auditLedger(ledger.postgres)).checks
+        .filter(({ discrepancies }) => discrepancies.some(({ subject }) => subject === call.id))
+        .map(({ name }) => name)
+    expect(await broken()).toEqual([])
+    const [total] = await ledger.postgres.$queryRaw<Array<{ cost: string }>>`
+      SELECT cost_pico::text AS cost FROM usage_totals WHERE account_id = ${account} AND width_ms = 86400000`
+    expect(total!.cost).toBe(String(4 + 2 * 2 + 4 * 3 + 10 + 2 * 30 + 20))
+    for (const [wrong, right] of [
+      [{ webSearches: 1 }, { webSearches: 2 }],
+      [{ codeExecutions: 0 }, { codeExecutions: 1 }],
+      [{ cacheWriteHourTokens: 0 }, { cacheWriteHourTokens: 4 }],
+    ]) {
+      await ledger.postgres.callRecord.update({ where: { id: call.id }, data: wrong! })
+      expect(await broken()).toEqual([
+        'a charge is tokens times rates, and a failed call or a duplicate costs nothing',
+      ])
+      await ledger.postgres.callRecord.update({ where: { id: call.id }, data: right! })
+    }
+  })
+
   test('a charge with audio and cache rates is recomputed from its record, as is what it cost us', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const { id, served } = settlementOf(account)

@@ -213,6 +213,25 @@ test('a longer lifetime in the prompt cache is five minutes, and is named', () =
   expect(ignoredMessagesFields(body as MessagesBody)).toEqual(['cache_control.ttl'])
 })
 
+test('where any wire may serve, an hour in the prompt cache is asked of the targets that have it', () => {
+  const hour = { cache_control: { type: 'ephemeral', ttl: '1h' } }
+  const body = {
+    max_tokens: 10,
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi', ...hour }] }],
+  } as unknown as MessagesBody
+  const { content } = parseMessagesRequest(body, { anyWire: true })
+  expect(content.request.messages).toEqual(body.messages)
+  expect(ignoredMessagesFields(body, { anyWire: true })).toEqual([])
+  expect(kindOf(content).needs(content)).toMatchObject({
+    cachesHour: true,
+    parameters: ['cache_control.ttl'],
+  })
+  const short = kindOf(content).withShortCaching!(content) as typeof content
+  expect(short.request.messages).toEqual([
+    { role: 'user', content: [{ type: 'text', text: 'Hi', ...CACHED }] },
+  ])
+})
+
 describe("the maker's own tools", () => {
   const bash = { type: 'bash_20250124', name: 'bash' }
   const search = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }
@@ -242,11 +261,31 @@ describe("the maker's own tools", () => {
 
   test('that search among tools let the provider count the prompt once for each search', () => {
     const tools = [{ ...TOOL, defer_loading: true }]
-    const { prompt, parameters } = needsOf({ tools: [...tools, search] })
-    expect(prompt.readings).toBe(11)
+    const { providerTools, parameters } = needsOf({ tools: [...tools, search] })
+    expect(providerTools).toEqual({ webSearches: [], codeExecutions: 0, fillsWindow: false })
     // Targets of other wires get all tools at once.
     expect(parameters).toEqual(['tools'])
-    expect(needsOf({ tools }).prompt).not.toHaveProperty('readings')
+    expect(needsOf({ tools })).not.toHaveProperty('providerTools')
+  })
+
+  test.each<[string, object[], object]>([
+    ['a search with its limit', [{ type: 'web_search_20250305', max_uses: 3 }], { webSearches: [3] }],
+    ['one without', [{ type: 'web_search_20250305', max_uses: null }], { webSearches: [null] }],
+    ['pages, whose tokens are all they cost', [{ type: 'web_fetch_20250910' }], {}],
+    ['programs', [{ type: 'code_execution_20250825' }], { codeExecutions: 1 }],
+    [
+      'programs beside tools that make them free',
+      [{ type: 'code_execution_20260120' }, { type: 'web_fetch_20260209' }],
+      {},
+    ],
+  ])('that fill the window are held for by their uses: %s', (_, types, uses) => {
+    const tools = types.map((type) => ({ name: 'n', ...type }))
+    expect(needsOf({ tools }).providerTools).toEqual({
+      webSearches: [],
+      codeExecutions: 0,
+      fillsWindow: true,
+      ...uses,
+    })
   })
 
   test('a definition is held for again at each place that refers to it', () => {

@@ -38,6 +38,45 @@ function build(documents: CatalogDocument[], options: Partial<SnapshotOptions> =
 const statesOf = (model: ReturnType<typeof build>['model']) =>
   Object.fromEntries(model.offers.map((offer) => [offer.provider.id, offer.withheld ?? 'shared']))
 
+describe('prices of tools that the provider runs', () => {
+  const onWire = (more: object = {}, offer: object = {}) => {
+    const document = structuredClone(DOCUMENT)
+    document.providers![0] = provider('maker', { wire: 'anthropic-messages' })
+    Object.assign(document.models![0]!, more)
+    Object.assign(document.models![0]!.offers[0]!, offer)
+    return build([document]).model
+  }
+
+  test('are those that the maker of the messages wire publishes, for models that are served on it', () => {
+    // 10 USD per 1,000 searches, and five minutes at 0.05 USD an hour, in pico-USD.
+    expect(onWire().listPrice).toMatchObject({ webSearch: 10_000_000_000n, codeExecution: 4_166_666_667n })
+    expect(onWire().rate.webSearch).toBe(9_500_000_000n)
+    expect(build([DOCUMENT]).model.listPrice).not.toHaveProperty('webSearch')
+  })
+
+  test('are the operator’s where a document states them', () => {
+    const list_price = { prompt: '1', completion: '10', web_search: '12000' }
+    expect(onWire({ list_price }).listPrice.webSearch).toBe(12_000_000_000n)
+    expect(onWire({ rate: { prompt: '0.9', completion: '9', web_search: '9000' } }).rate.webSearch).toBe(
+      9_000_000_000n,
+    )
+  })
+
+  test('are twice the prompt for an hour in the cache, where the cache has a price', () => {
+    expect(onWire().listPrice).not.toHaveProperty('cacheWriteHour')
+    const list_price = { prompt: '1', completion: '10', cache_write: '1.25' }
+    expect(onWire({ list_price }).listPrice.cacheWriteHour).toBe(2_000_000n)
+    expect(onWire({ list_price: { ...list_price, cache_write_hour: '3' } }).listPrice.cacheWriteHour).toBe(
+      3_000_000n,
+    )
+  })
+
+  test('exclude an offer from such calls, and from no others, where a use costs more than it earns', () => {
+    const [offer] = onWire({}, { cost: { prompt: '0.5', completion: '5', web_search: '10000' } }).offers
+    expect(offer).toMatchObject({ shared: true, lossUses: ['webSearch'] })
+  })
+})
+
 describe('costs and the loss guard', () => {
   test('an unstated cost is the configured share of the list price, never rounded down', () => {
     const { model } = build([DOCUMENT])

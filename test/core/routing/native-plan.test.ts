@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type MessagesBody, parseMessagesRequest } from '../../../src/core/calls/messages-request.ts'
 import { picoUsdPerToken } from '../../../src/core/kernel/money.ts'
 import type { ByokKey } from '../../../src/core/routing/byok.ts'
@@ -69,6 +69,65 @@ test('a search among tools is held for as often as the provider may count the pr
   ])
 })
 
+describe('tools that the provider runs', () => {
+  const priced = (quirks: object = {}, more: object = {}) => {
+    const at = provider('spoken', { wire: 'anthropic-messages', quirks })
+    const uses = { webSearch: picoUsdPerToken(9_000n), codeExecution: picoUsdPerToken(4_000n) }
+    return snapshot([
+      model('v/m', [offer(at, 1, more), offer(other, 1)], { rate: { ...rates(1, 2), ...uses } }),
+    ])
+  }
+  const planned = (catalogOfIt: ReturnType<typeof priced>, tools: object[], body: object = {}) => {
+    const messages = [{ role: 'user', content: 'Hi' }]
+    const named = tools.map((tool) => ({ name: 'n', ...tool }))
+    const asked = { model: 'v/m', max_tokens: 10, messages, tools: named, ...body } as MessagesBody
+    return planOf(parseMessagesRequest(asked, { anyWire: true }), 10, catalogOfIt, OPTIONS)
+  }
+  const search = { type: 'web_search_20250305' }
+  const code = { type: 'code_execution_20250825' }
+
+  test('are held for as a full window and every use at its price', () => {
+    const { candidates, worstCase } = planned(priced(), [{ ...search, max_uses: 3 }, code])
+    expect(candidates).toMatchObject([
+      {
+        offerId: 'spoken/up',
+        promptTokensBound: 100_000,
+        uses: { webSearches: 3, codeExecutions: 1 },
+        rate: { prompt: '1', completion: '2', webSearch: '9000', codeExecution: '4000' },
+      },
+    ])
+    expect(worstCase).toBe(100_000n + 10n * 2n + 3n * 9_000n + 4_000n)
+  })
+
+  test('have the operator’s limit of searches where the client states none', () => {
+    const usesOf = (quirks: object) => planned(priced(quirks), [search]).candidates[0]!.uses
+    expect(usesOf({})).toEqual({ webSearches: 10, codeExecutions: 0 })
+    expect(usesOf({ maxToolUses: 2 })).toEqual({ webSearches: 2, codeExecutions: 0 })
+  })
+
+  test('change no rate of a call without them', () => {
+    const { candidates } = planned(priced(), [{ input_schema: {} }])
+    expect(candidates[0]).toMatchObject({ rate: { prompt: '1', completion: '2' } })
+    expect(candidates[0]).not.toHaveProperty('uses')
+    expect(candidates[0]!.rate).not.toHaveProperty('webSearch')
+  })
+
+  test.each<[string, object, object]>([
+    ['the operator allows none', { maxToolUses: 0 }, {}],
+    ['they would be sold at a loss', {}, { lossUses: ['webSearch'] }],
+  ])('are refused by name where %s, or left out where the client allows it', (_, quirks, more) => {
+    const unsold = priced(quirks, more)
+    expect(() => planned(unsold, [search])).toThrow(
+      expect.objectContaining({
+        code: 'invalid_request',
+        message: expect.stringContaining('`web_search_20250305`'),
+      }),
+    )
+    const { candidates } = planned(unsold, [search], { provider: { require_parameters: false } })
+    expect(candidates.map(({ leftOut }) => leftOut)).toEqual([[search.type], [search.type]])
+  })
+})
+
 test('a native call names models as their developer does, with a date or without', () => {
   for (const name of ['up', 'up-20251101', 'up-latest'])
     expect(offers({ model: name })).toEqual(['spoken/up'])
@@ -90,6 +149,49 @@ test('a model of another kind is not found, and the refusal names its surface', 
     'Model "vectors" is of kind embeddings: call it by POST /v1/embeddings.',
   )
   expect(modelNotFound(['vectors'], [], vectors, 'speech').message).toContain('POST /v1/embeddings')
+})
+
+test('an hour in the prompt cache is held at its price where a call asks for it, and named where it is left out', () => {
+  const hourly = snapshot([
+    model('v/m', [offer(spoken, 1), offer(other, 1)], {
+      rate: { ...rate, cacheWriteHour: picoUsdPerToken(2_000_000n) },
+    }),
+  ])
+  const planned = (ttl: string) =>
+    planOf(
+      parseMessagesRequest(
+        {
+          model: 'v/m',
+          max_tokens: 10,
+          cache_control: { type: 'ephemeral', ttl },
+          messages: [{ role: 'user', content: 'Hi' }],
+        } as MessagesBody,
+        { anyWire: true },
+      ),
+      10,
+      hourly,
+      OPTIONS,
+    )
+  expect(planned('5m').candidates[0]!.rate).not.toHaveProperty('cacheWriteHour')
+  expect(planned('5m').worstCase).toBe(10n * 1_250_000n + 10n * 2_000_000n)
+  const { candidates, worstCase } = planned('1h')
+  expect(candidates).toMatchObject([{ offerId: 'spoken/up', rate: { cacheWriteHour: '2000000' } }])
+  expect(worstCase).toBe(10n * 2_000_000n + 10n * 2_000_000n)
+  const without = planOf(
+    parseMessagesRequest(
+      {
+        model: 'v/both',
+        max_tokens: 10,
+        cache_control: { type: 'ephemeral', ttl: '1h' },
+        messages: [{ role: 'user', content: 'Hi' }],
+      } as MessagesBody,
+      { anyWire: true },
+    ),
+    10,
+    catalog,
+    OPTIONS,
+  )
+  expect(without.ignoredParameters).toEqual(['cache_control.ttl'])
 })
 
 test('a native call is held at the dearest rate of the prompt cache', () => {

@@ -20,12 +20,15 @@ const USAGE_SOURCES: Record<string, string> = {
 /** How the tokens of a call were counted. */
 export const usageSource = (source: string): string => USAGE_SOURCES[source] ?? source
 
-/** Tokens of the input that have a rate of their own, by the names of their counts and rates. */
+/** Tokens of the input, and uses of the provider's tools, that have a rate of their own, by the names of counts and rates. */
 const INPUT_PARTS = [
   ['Audio tokens (of input)', 'audio_tokens', 'prompt_audio'],
   ['Image tokens (of input)', 'image_tokens', 'prompt_image'],
   ['Cached tokens (of input)', 'cached_tokens', 'cache_read'],
   ['Cache writes (of input)', 'cache_write_tokens', 'cache_write'],
+  ['Of these for an hour', 'cache_write_hour_tokens', 'cache_write_hour'],
+  ['Web searches', 'web_searches', 'web_search'],
+  ['Code execution', 'code_executions', 'code_execution'],
 ] as const
 type InputPart = (typeof INPUT_PARTS)[number]
 

@@ -1,6 +1,6 @@
 import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
 import { rateNumber } from '../format.ts'
-import { unitPrice, unitPriceTitle } from './unit-prices.ts'
+import { priceOf, unitPrice, unitPriceTitle } from './unit-prices.ts'
 
 /** One of a model's prices in USD, with the list price that it is below. */
 export interface ModelPrice {
@@ -34,6 +34,10 @@ const PRICES: ReadonlyArray<readonly [name: string, of: (model: Priced) => [stri
     'Cache write, per million tokens',
     (model) => [model.cache_write, model.list_cache_write ?? model.list_prompt],
   ],
+  [
+    'Cache write for an hour, per million tokens',
+    (model) => [model.cache_write_hour, model.list_cache_write_hour ?? model.list_prompt],
+  ],
   ['Output, per million tokens', (model) => [tokenRate(model.completion, model), model.list_completion]],
 ]
 
@@ -44,12 +48,23 @@ export function modelPrices(model: Priced): ModelPrice[] {
     return rate === undefined ? [] : [{ name, rate, list }]
   })
   const { unit, units, list_units: list = units } = model
-  if (unit === undefined || units === undefined || list === undefined) return ofTokens
-  return [
-    ...ofTokens,
-    { name: unitPriceTitle(unit), rate: unitPrice(unit, units), list: unitPrice(unit, list) },
-  ]
+  const known = [...ofTokens, ...pricesOfUses(model)]
+  if (unit === undefined || units === undefined || list === undefined) return known
+  return [...known, { name: unitPriceTitle(unit), rate: unitPrice(unit, units), list: unitPrice(unit, list) }]
 }
+
+const USES_SHOWN = 1_000n
+
+/** What uses of tools cost that the provider runs itself. */
+const pricesOfUses = (model: Priced): ModelPrice[] =>
+  [
+    ['Web searches, per thousand', model.web_search, model.list_web_search] as const,
+    ['Calls with code execution, per thousand', model.code_execution, model.list_code_execution] as const,
+  ].flatMap(([name, rate, list = rate]) =>
+    rate === undefined || list === undefined
+      ? []
+      : [{ name, rate: priceOf(USES_SHOWN, rate), list: priceOf(USES_SHOWN, list) }],
+  )
 
 /** The names of the prices that any of some models has, in the order of a price list. */
 export function priceNames(models: readonly Priced[]): string[] {

@@ -97,7 +97,7 @@ const RATE_DECIMALS = 6
 const PRICE_DECIMALS = 2 * RATE_DECIMALS
 
 /** The price of so many units, from that of a million, as a decimal string with at least two decimals. */
-function priceOf(count: bigint, rate: string): string {
+export function priceOf(count: bigint, rate: string): string {
   const match = /^(-?)(\d+)(?:\.(\d{1,6}))?$/.exec(rate)
   if (!match) throw new RangeError(`not a rate: ${rate}`)
   const [, sign = '', whole = '', decimals = ''] = match

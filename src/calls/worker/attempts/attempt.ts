@@ -97,7 +97,9 @@ export async function runAttempt(
  */
 function contentAt(candidate: Candidate, whole: CallContent): CallContent {
   const content = candidate.leftOut ? withoutParameters(whole, candidate.leftOut) : whole
-  return pricesCacheWrites(candidate) ? content : (kindOf(content).withoutCaching?.(content) ?? content)
+  const kind = kindOf(content)
+  if (!pricesCacheWrites(candidate)) return kind.withoutCaching?.(content) ?? content
+  return candidate.rate.cacheWriteHour === undefined ? (kind.withShortCaching?.(content) ?? content) : content
 }
 
 /** Sends requests to a provider, with the handling that its offer needs. */

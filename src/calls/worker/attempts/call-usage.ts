@@ -87,7 +87,11 @@ async function completionUsage(
   const { envelope, body, served, charged = served } = call
   const { media } = served
   const theirs = faults.prompt === 'absurd' ? null : reported
-  const prompt = theirs ?? { promptTokens: await counts.prompt(body, media), ...likelyMedia(media) }
+  const prompt = theirs ?? {
+    ...usesOf(reported ?? undefined),
+    promptTokens: await counts.prompt(body, media),
+    ...likelyMedia(media),
+  }
   const completion =
     finalUsage && !faults.completion
       ? ({ tokens: finalUsage.completionTokens, source: 'upstream' } as const)
@@ -100,7 +104,10 @@ async function completionUsage(
       : held,
   )
   const isCut =
-    theirs !== null && (usage.promptTokens < theirs.promptTokens || partsFault(theirs, limits) !== null)
+    theirs !== null &&
+    (usage.promptTokens < theirs.promptTokens ||
+      (theirs.webSearches ?? 0) > (limits.uses?.webSearches ?? 0) ||
+      partsFault(theirs, limits) !== null)
   const isTheirs = theirs !== null && !isCut && completion.source === 'upstream'
   const used: CallUsage = {
     usage,
@@ -157,8 +164,15 @@ function limitsOf({ text, produced, showsReasoning = false }: Answer, served: Ca
     ...(served.rate.promptAudio !== undefined && { audioTokensBound: audioTokens }),
     ...(served.rate.promptImage !== undefined && { imageTokensBound: imageTokens }),
     pricesCache: served.rate.cacheRead !== undefined || served.rate.cacheWrite !== undefined,
+    ...(served.uses && { uses: served.uses }),
     contentBytes: Buffer.byteLength(text),
-    mayReason: showsReasoning || served.reasoning || thinkingBytes > 0 || reasoningTokens > 0,
+    // After its own tools a provider counts what the model said once for each round.
+    mayReason:
+      showsReasoning ||
+      served.reasoning ||
+      served.uses !== undefined ||
+      thinkingBytes > 0 ||
+      reasoningTokens > 0,
   }
 }
 
@@ -199,8 +213,10 @@ export async function checkUsage(
   if (faults.completion || faults.prompt === 'absurd') {
     logger.error({ alarm: 'usage-absurd', ...about }, 'provider reported impossible usage')
   }
-  // On a client's BYOK key the tokens cost us nothing, and what they teach could be the client's own doing.
-  if (faults.prompt === null || faults.prompt === 'absurd' || served.providerKeyId !== undefined) return
+  // On a client's BYOK key the tokens cost us nothing, and what they teach could be the client's own doing. What tools of the
+  // provider found says nothing about the next call.
+  const teachesNothing = served.providerKeyId !== undefined || served.uses !== undefined
+  if (faults.prompt === null || faults.prompt === 'absurd' || teachesNothing) return
   const { offerId, promptTokensBound: bound, media } = served
   const counted = await countPromptTokens(body, media).catch(() => ROUGH_COUNTS.prompt(body, media))
   const learned = learnedFrom(reported.promptTokens, counted, bound)
@@ -310,6 +326,8 @@ export interface UsageLimits {
   imageTokensBound?: number
   /** Whether cached prompt tokens have their own rates; otherwise they count as ordinary prompt tokens. */
   pricesCache?: boolean
+  /** The uses of the provider's tools in the hold; absent: none. */
+  uses?: Candidate['uses']
   /** Bytes of the completion: text, refusal, tool calls. */
   contentBytes: number
   /** The model may have reasoned invisibly. */
@@ -365,7 +383,11 @@ export function withinHold(usage: Usage, limits: UsageLimits): Usage {
   // It is not reported which media were cached, so media keep their own rates.
   const cacheable = limits.pricesCache ? promptTokens - audioTokens - imageTokens : 0
   const cacheWriteTokens = Math.min(usage.cacheWriteTokens ?? 0, cacheable)
+  const cacheWriteHourTokens = Math.min(usage.cacheWriteHourTokens ?? 0, cacheWriteTokens)
   const cachedTokens = Math.min(usage.cachedTokens ?? 0, cacheable - cacheWriteTokens)
+  const { webSearches = 0, codeExecutions = 0 } = limits.uses ?? {}
+  const searches = Math.min(usage.webSearches ?? 0, webSearches)
+  const executions = Math.min(usage.codeExecutions ?? 0, codeExecutions)
   return {
     promptTokens,
     completionTokens: Math.min(usage.completionTokens, limits.completionLimit),
@@ -373,7 +395,16 @@ export function withinHold(usage: Usage, limits: UsageLimits): Usage {
     ...(imageTokens > 0 && { imageTokens }),
     ...(cachedTokens > 0 && { cachedTokens }),
     ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
+    ...(cacheWriteHourTokens > 0 && { cacheWriteHourTokens }),
+    ...(searches > 0 && { webSearches: searches }),
+    ...(executions > 0 && { codeExecutions: executions }),
   }
 }
+
+/** The uses of its tools that a provider reported, whatever else it did. */
+const usesOf = ({ webSearches, codeExecutions }: Partial<Usage> = {}): Partial<Usage> => ({
+  ...(webSearches !== undefined && { webSearches }),
+  ...(codeExecutions !== undefined && { codeExecutions }),
+})
 
 const isCount = (tokens: number): boolean => Number.isSafeInteger(tokens) && tokens >= 0

@@ -29,6 +29,13 @@ export const MessageUsage = Type.Object({
   cache_creation_input_tokens: Type.Integer({ minimum: 0 }),
   cache_read_input_tokens: Type.Integer({ minimum: 0 }),
   output_tokens: Type.Integer({ minimum: 0 }),
+  cache_creation: Type.Optional(
+    Type.Object({
+      ephemeral_5m_input_tokens: Type.Integer({ minimum: 0 }),
+      ephemeral_1h_input_tokens: Type.Integer({ minimum: 0 }),
+    }),
+  ),
+  server_tool_use: Type.Optional(Type.Object({ web_search_requests: Type.Integer({ minimum: 0 }) })),
 })
 
 /** POST /v1/messages without `stream`. For documentation only: the response is serialized elsewhere. */

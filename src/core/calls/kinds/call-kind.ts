@@ -13,6 +13,7 @@ import type { MediaPart } from '../content-part.ts'
 import type { NativeStop } from '../native-message.ts'
 import type { PassedFields } from '../passed-fields.ts'
 import { Preferences, parsePreferences } from '../provider-preferences.ts'
+import type { ProviderTools } from '../provider-tools.ts'
 import { modelId, type ReasoningEffort } from '../request-parameters.ts'
 
 /** The core's functions for one kind of call. All are pure. */
@@ -38,6 +39,8 @@ export interface CallKind<Content> {
   texts(content: Content): string[]
   /** The content without what writes to the provider's prompt cache: for candidates where that has no price. */
   withoutCaching?(content: Content): Content
+  /** The content with what keeps it in that cache for minutes only: for candidates where an hour has no price. */
+  withShortCaching?(content: Content): Content
   /** The units to charge if the provider reports none, within those of the hold. By default all of them. */
   unreportedUnits?(content: Content, bound: number): number
   /** The part of the content that the call's sealed body stores, as JSON. By default all of it. */
@@ -62,6 +65,10 @@ export interface CallNeeds {
   /** Only providers that speak `wire` serve the call. */
   onlyWire?: true
   prompt: PromptSize
+  /** The tools of the request that a provider of the client's wire runs. Absent: none. */
+  providerTools?: ProviderTools
+  /** It writes to the prompt cache for an hour, where a provider of the client's wire can. Absent: false. */
+  cachesHour?: true
   /** Tokens of the provider's prompt cache are charged at their own rates. */
   pricesCache: boolean
   /** See ChatContent. */
@@ -85,8 +92,6 @@ export interface PromptSize {
   media: readonly MediaPart[]
   /** The number of texts that are read separately, each within the window. */
   inputs: number
-  /** The most times that a provider of the client's wire reads and counts the prompt, for its own tools. Absent: once. */
-  readings?: number
 }
 
 export interface AutoPrompt {

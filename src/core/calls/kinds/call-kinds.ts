@@ -3,6 +3,7 @@ import type { SurfaceId } from '../../api/surfaces/surface-registry.ts'
 import type { ModelKind } from '../../catalog/catalog.ts'
 import type { RequestOf } from '../call-request.ts'
 import type { ChatContent, ChatMessage, SamplingParameters } from '../chat-request.ts'
+import { withoutTools } from '../makers-tools.ts'
 import type { NativeContent } from '../messages-request.ts'
 import type { CallKind } from './call-kind.ts'
 import { chat } from './chat.ts'
@@ -59,7 +60,13 @@ export const withoutParameters = <Content extends CallContent>(
   content: Content,
   names: readonly string[],
 ): Content =>
-  'parameters' in content ? { ...content, parameters: withoutFields(content.parameters, names) } : content
+  'parameters' in content
+    ? {
+        ...content,
+        ...('request' in content && { request: withoutTools(content.request, names) }),
+        parameters: withoutFields(content.parameters, names),
+      }
+    : content
 
 /** Also without those among the fields that are passed. */
 function withoutFields({ passed, ...parameters }: SamplingParameters, names: readonly string[]) {

@@ -1,10 +1,17 @@
 import type { Offer } from '../../catalog/catalog.ts'
 import { mediaParts } from '../chat-request.ts'
-import { isDispensable, makersTypes, readingsOf } from '../makers-tools.ts'
+import { isDispensable, makersTypes } from '../makers-tools.ts'
 import { type NativeContent, nativeContent } from '../messages-request.ts'
-import { extrasBound, withoutCaching } from '../native-content.ts'
+import {
+  extrasBound,
+  HOUR_IN_CACHE,
+  hasLongCaching,
+  withoutCaching,
+  withShortCaching,
+} from '../native-content.ts'
 import { NATIVE_AT_LIMIT, NATIVE_WIRE, type NativeRequest } from '../native-message.ts'
 import { stopsBeyond } from '../native-parameters.ts'
+import { providerTools } from '../provider-tools.ts'
 import type { CallKind } from './call-kind.ts'
 import { chatNeeds, chatTexts, modalitiesOf } from './chat.ts'
 
@@ -33,15 +40,19 @@ export const native: CallKind<NativeContent> = {
     const required = content.anyWire ? REQUIRED : NATIVE
     const textTokens = needs.prompt.textTokens + extrasBound(content.request)
     const types = makersTypes(content.request)
-    const readings = readingsOf(types)
+    const tools = providerTools(content.request)
+    const cachesHour = hasLongCaching(content.request)
     return {
       ...needs,
       parameters: [
         ...needs.parameters.filter((name) => required.includes(name)),
         ...(content.anyWire && stopsBeyond(content.request) ? ['stop_sequences'] : []),
         ...(content.anyWire ? types.filter((type) => !isDispensable(type)) : []),
+        ...(cachesHour ? [HOUR_IN_CACHE] : []),
       ],
-      prompt: { ...needs.prompt, textTokens, ...(readings > 1 && { readings }) },
+      prompt: { ...needs.prompt, textTokens },
+      ...(tools && { providerTools: tools }),
+      ...(cachesHour && { cachesHour: true as const }),
       wire: NATIVE_WIRE,
       ...(content.anyWire ? { extended: true as const } : { onlyWire: true as const }),
       pricesCache: true,
@@ -49,6 +60,7 @@ export const native: CallKind<NativeContent> = {
   },
   texts: chatTexts,
   withoutCaching: (content) => ({ ...content, request: withoutCaching(content.request) }),
+  withShortCaching: (content) => ({ ...content, request: withShortCaching(content.request) }),
   write: ({ request, betas }) => ({ request, betas }),
   read: ({ request, betas }) => nativeContent(request as NativeRequest, betas as string[] | undefined),
 }

@@ -64,6 +64,17 @@ test('our own figures never come to more than was held', () => {
   expect(withinHold(much, LIMITS)).toEqual({ promptTokens: 100, completionTokens: 4_000 })
 })
 
+test('uses of tools are charged up to those that were held for, and none where none were', () => {
+  const used = { promptTokens: 1, completionTokens: 1, webSearches: 5, codeExecutions: 1 }
+  const plain = { promptTokens: 1, completionTokens: 1 }
+  expect(withinHold(used, { ...LIMITS, uses: { webSearches: 3, codeExecutions: 0 } })).toEqual({
+    ...plain,
+    webSearches: 3,
+  })
+  expect(withinHold(used, { ...LIMITS, uses: { webSearches: 9, codeExecutions: 1 } })).toEqual(used)
+  expect(withinHold(used, LIMITS)).toEqual(plain)
+})
+
 describe('a prompt beyond its bound', () => {
   const told: unknown[][] = []
   const board = {
@@ -101,6 +112,11 @@ describe('a prompt beyond its bound', () => {
   test('closes the offer to its account where no call could hold as much, and only if it was not paid', async () => {
     expect(await taught(4_200, 'beyond-hold')).toEqual([['exclude', 'acme/one', 'text', 'acct_1']])
     expect(await taught(4_200, 'beyond-bound')).toEqual([])
+  })
+
+  test('says nothing where tools of the provider filled it', async () => {
+    const uses = { webSearches: 1, codeExecutions: 0 }
+    expect(await taught(90_000, 'beyond-hold', { uses })).toEqual([])
   })
 
   test('says nothing where the report is impossible, or the key is the client’s', async () => {
