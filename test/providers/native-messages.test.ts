@@ -137,7 +137,7 @@ describe('a native answer', () => {
     expect(usages(end({ web_search_requests: 1 }))).toMatchObject({ webSearches: 1, codeExecutions: 1 })
   })
 
-  test('tells which writes to the prompt cache last an hour', () => {
+  test('states which writes to the prompt cache last an hour', () => {
     const cache_creation = { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 30 }
     const usage = { input_tokens: 5, cache_creation_input_tokens: 40, cache_creation, output_tokens: 1 }
     expect(read([{ type: 'message_start', message: { usage } }]).emitted).toEqual([
