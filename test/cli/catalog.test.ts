@@ -146,7 +146,7 @@ test('refresh shows what public lists state otherwise, and changes nothing witho
   expect((await catalog(['refresh', ...LISTS])).json.differences).toEqual([])
 })
 
-test('refresh goes on without one list and says so, and fails with fewer than two', async () => {
+test('refresh continues without one list and says so, and fails with fewer than two', async () => {
   await writeLists(1.5)
   const without = async (first: string, second = 'litellm.json') =>
     catalog(['refresh', '--models-dev', 'models-dev.json', '--openrouter', first, '--litellm', second])
