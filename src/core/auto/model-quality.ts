@@ -250,7 +250,7 @@ export const SHIPPED_CURVE: QualityCurve = {
     code: 3.2,
     worded_options: 3,
     numeric_options: 2,
-    word_problems: 4.7,
+    word_problems: 5.1,
     formulas: 2.9,
     proofs: 0,
     chat: 4,

@@ -172,7 +172,7 @@ describe('auto', () => {
       expect(stay!.savedUsdPer1000).toBeCloseTo(1_000 * 8_257 * 0.9e-6, 1)
       expect(stay!.savedPoints).toBeCloseTo(stay!.savedUsdPer1000)
       // A dearer point: quality weighs more than the saving.
-      expect(ids(choiceOf(messages, modelsAt(0.1), true, 20))[0]).toBe('b/counter')
+      expect(ids(choiceOf(messages, modelsAt(0.1), true, 60))[0]).toBe('b/counter')
       // A cache that is hardly cheaper, a prompt too short to be cached, and a surface without prices of the cache.
       expect(ids(choiceOf(messages, modelsAt(0.99)))[0]).toBe('b/counter')
       expect(ids(choiceOf(conversation(300), modelsAt(0.01)))[0]).toBe('b/counter')
@@ -193,8 +193,8 @@ describe('auto', () => {
       const working = [code, ...call('1'), ...call('2')]
       expect(ids(choiceOf(working, models))[0]).toBe('a/coder')
       const left = [code, { role: 'assistant', content: 'It assigns.' }, formula, ...call('3'), ...call('4')]
-      expect(ids(choiceOf(left, models, true, 20))[0]).toBe('b/counter')
-      expect(choiceOf(left, models, true, 20).stay).toMatchObject({ stays: true, gainedPoints: 0 })
+      expect(ids(choiceOf(left, models, true, 60))[0]).toBe('b/counter')
+      expect(choiceOf(left, models, true, 60).stay).toMatchObject({ stays: true, gainedPoints: 0 })
     })
 
     test('goes to a model that can take the request where its own cannot', () => {
