@@ -1,19 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { SamplingParameters } from '../core/calls/chat-request.ts'
 import type { CompletionEvent, FinishReason } from '../core/calls/completion.ts'
+import { portableName } from '../core/calls/function-names.ts'
 import { type ChatAttempt, type CompletionReader, type Emit, type Fields, isObject } from './wire.ts'
-
-/** The names of functions that every wire takes. The messages wire has longer ones, and other characters. */
-const PORTABLE = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
-const KEPT_CHARACTERS = 50
-const DIGEST_CHARACTERS = 12
-
-/** The name of a function in a form that every wire takes; the same for the same name. */
-export function portableName(name: string): string {
-  if (PORTABLE.test(name)) return name
-  const digest = createHash('sha256').update(name).digest('hex').slice(0, DIGEST_CHARACTERS)
-  return `_${name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, KEPT_CHARACTERS)}_${digest}`
-}
 
 /** The prompt and the parameters of an attempt with portable names of functions. */
 export function withPortableNames<Attempt extends Pick<ChatAttempt, 'messages' | 'parameters'>>(

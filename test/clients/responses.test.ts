@@ -161,12 +161,12 @@ describe('the official client library, on POST /v1/responses', () => {
         tools: [
           { type: 'web_search' },
           { type: 'custom', name: 'run', description: 'Runs a command.' },
-          { type: 'namespace', name: 'crm', description: 'A CRM.', tools: [] },
+          { type: 'mcp', server_label: 'crm' },
         ],
         tool_choice: 'required',
       })
       .withResponse()
-    expect(response.headers.get('x-ignored-parameters')).toBe('tools[0] (web_search), tools[2] (namespace)')
+    expect(response.headers.get('x-ignored-parameters')).toBe('tools[0] (web_search), tools[2] (mcp)')
     expect(data.output).toMatchObject([{ type: 'custom_tool_call', name: 'run', input: 'ls -la' }])
   })
 

@@ -2,6 +2,7 @@ import { withoutPassages } from '../../src/core/auto/difficulty/prompt-features.
 import { readTurns } from '../../src/core/auto/difficulty/score-turns.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parseContentPart } from '../../src/core/calls/content-part.ts'
+import { functionNaming } from '../../src/core/calls/function-names.ts'
 import { readInput } from '../../src/core/calls/responses-input.ts'
 import { scanJson } from '../../src/core/json/json-text.ts'
 import { tooLargeSchema } from '../../src/core/json/schema-limits.ts'
@@ -68,7 +69,8 @@ export const REQUESTS: Transformation[] = [
     name: 'response: function calls of one turn',
     size: VALUES / 4,
     input: (size) => many(size, (i) => ({ type: 'function_call', call_id: `${i}`, name: 'f' })),
-    run: (input: never) => readInput({ input }, { history: [], openReasoning: () => null }),
+    run: (input: never) =>
+      readInput({ input }, { history: [], openReasoning: () => null }, functionNaming([])),
   },
   {
     name: 'request: needs',

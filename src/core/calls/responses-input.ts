@@ -1,5 +1,6 @@
 import { type Fields, isObject } from '../json/json-object.ts'
 import { invalid } from '../kernel/errors.ts'
+import type { FunctionNaming } from './function-names.ts'
 
 /** A message in the format of the extended chat request, before validation. */
 interface Message {
@@ -13,8 +14,6 @@ interface Message {
 
 export interface InputItems {
   messages: Message[]
-  /** The tools that items add. */
-  tools: Fields[]
   /** The path of a message's source, by its index; null: unknown. */
   pathOf: (message: number | null) => string
   /** The items that were left out, as `path (type)`. */
@@ -40,11 +39,11 @@ const PLATFORM_ITEM =
 export function readInput(
   { input, instructions }: { input: string | unknown[]; instructions?: string | null },
   { history, openReasoning }: InputContext,
+  functionName: FunctionNaming,
 ): InputItems {
   const messages: Message[] = []
   const paths: string[] = []
   const ignored: string[] = []
-  const tools: Fields[] = []
   let thought = ''
   /** Images and files of results, which follow all results of their turn, because a tool message has only text. */
   let media: object[] = []
@@ -61,7 +60,12 @@ export function readInput(
     paths.push(path)
     messages.push(message)
   }
-  const addCall = (path: string, call: object): void => {
+  const addCall = (path: string, item: Fields, text: unknown): void => {
+    const call = {
+      id: item.call_id,
+      type: 'function',
+      function: { name: functionName(item), arguments: text },
+    }
     const last = messages.at(-1)
     if (last?.role !== 'assistant') return add(path, { role: 'assistant', content: null, tool_calls: [call] })
     last.tool_calls ??= []
@@ -75,9 +79,9 @@ export function readInput(
       case 'message':
         return add(path, { role: item.role, content: contentOf(item.content, `${path}.content`) })
       case 'function_call':
-        return addCall(path, callOf(item, item.arguments))
+        return addCall(path, item, item.arguments)
       case 'custom_tool_call':
-        return addCall(path, callOf(item, customArguments(item.input, `${path}.input`)))
+        return addCall(path, item, customArguments(item.input, `${path}.input`))
       case 'function_call_output':
       case 'custom_tool_call_output': {
         const content = contentOf(item.output, `${path}.output`)
@@ -95,7 +99,7 @@ export function readInput(
           ignored.push(`${path}.encrypted_content`)
         return
       case 'additional_tools':
-        if (Array.isArray(item.tools)) tools.push(...item.tools.filter(isObject))
+        // Read with the tools of the request.
         return
       case 'item_reference':
         throw invalid(`${path}.id`, 'No stored response has an item with this id. Send the item itself.')
@@ -115,17 +119,10 @@ export function readInput(
   addMedia('input')
   return {
     messages,
-    tools,
     pathOf: (message) => (message === null ? 'input' : (paths[message] ?? 'input')),
     ignored,
   }
 }
-
-const callOf = ({ call_id: id, name }: Fields, text: unknown): object => ({
-  id,
-  type: 'function',
-  function: { name, arguments: text },
-})
 
 /** The arguments of the function that a custom tool is offered as (see responses-tools.ts). */
 function customArguments(input: unknown, path: string): string {

@@ -85,9 +85,9 @@ function readAgain(type: string, item: Fields, isReadable: (encrypted: string) =
     case 'message':
       return { status: 'completed', role: item.role, content: partsOf(item.content, item.role) }
     case 'function_call':
-      return pick(item, ['call_id', 'name', 'arguments'])
+      return pick(item, ['call_id', 'namespace', 'name', 'arguments'])
     case 'custom_tool_call':
-      return pick(item, ['call_id', 'name', 'input'])
+      return pick(item, ['call_id', 'namespace', 'name', 'input'])
     case 'function_call_output':
     case 'custom_tool_call_output':
       return {

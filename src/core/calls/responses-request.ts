@@ -12,7 +12,7 @@ import { parseExtendedRequest } from './extended-request.ts'
 import { fieldsWithoutEffect, passedFields } from './passed-fields.ts'
 import { GIVEN_EFFORTS } from './request-parameters.ts'
 import { type InputContext, type InputItems, readInput } from './responses-input.ts'
-import { type ResponsesTools, readTools } from './responses-tools.ts'
+import { addedTools, type ResponsesTools, readTools } from './responses-tools.ts'
 
 /**
  * The dialect of POST /v1/responses: one turn, which may continue stored ones. It is mapped to an extended chat request,
@@ -109,8 +109,8 @@ export type ResponsesBody = Static<typeof ResponsesBody>
 /** A request for a response. */
 export interface ResponsesRequest {
   call: ChatRequest
-  /** Names of custom tools. */
-  customTools: ReadonlySet<string>
+  /** By the names of the functions that they are offered as. */
+  declaredTools: ResponsesTools['declared']
   /** What the call leaves out of the body. */
   ignored: string[]
 }
@@ -123,11 +123,9 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
   refuseUnsupported(body)
   const { model, models, routing_profile, provider, stream, temperature, top_p, parallel_tool_calls } = body
-  const input = readInput(body, context)
-  const tools = readTools(
-    input.tools.length > 0 ? [...(body.tools ?? []), ...input.tools] : body.tools,
-    body.tool_choice,
-  )
+  const added = addedTools(body.input)
+  const tools = readTools(added.length > 0 ? [...(body.tools ?? []), ...added] : body.tools, body.tool_choice)
+  const input = readInput(body, context, tools.functionName)
   const chat = {
     model,
     models,
@@ -148,7 +146,7 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
   try {
     const call = parseExtendedRequest(chat)
     const fields = fieldsWithoutEffect(body, ResponsesBody.properties, PARTS)
-    return { call, customTools: tools.custom, ignored: [...tools.ignored, ...input.ignored, ...fields] }
+    return { call, declaredTools: tools.declared, ignored: [...tools.ignored, ...input.ignored, ...fields] }
   } catch (error) {
     throw error instanceof ApiError ? inOwnWords(error, input, tools) : error
   }

@@ -1,19 +1,28 @@
-import { isObject } from '../json/json-object.ts'
+import { type Fields, isObject } from '../json/json-object.ts'
 import { invalid } from '../kernel/errors.ts'
+import { MAX_TOOLS } from './chat-request.ts'
+import { type FunctionNaming, functionNaming } from './function-names.ts'
+
+/** A tool as its client declares it. */
+export interface DeclaredTool {
+  namespace?: string
+  name: string
+  /** Calls of it are returned as `custom_tool_call`. */
+  isCustom: boolean
+}
 
 /** The tools of a response as tools of a chat request. */
 export interface ResponsesTools {
   tools: object[] | undefined
   choice: unknown
-  /** Names of the custom tools, whose calls are returned as `custom_tool_call`. */
-  custom: ReadonlySet<string>
+  /** The tools as the client declares them, by the names of the functions that they are offered as. */
+  declared: ReadonlyMap<string, DeclaredTool>
+  functionName: FunctionNaming
   /** What was left out, as `path (type)`. */
   ignored: string[]
   /** The path of a tool in the body, by its index in `tools`. */
   pathOf: (index: number) => string
 }
-
-type Fields = Record<string, unknown>
 
 /** Tools that the platform of one developer runs. Models that are asked over another wire have none of them. */
 const PLATFORM_TOOLS = [
@@ -25,7 +34,6 @@ const PLATFORM_TOOLS = [
   'image_generation',
   'local_shell',
   'mcp',
-  'namespace',
   'shell',
   'tool_search',
   'web_search',
@@ -37,40 +45,89 @@ const isPlatformTool = (type: unknown): type is string =>
 
 /**
  * Converts tools and their choice. A custom tool is offered as a function of one text, with its grammar in the
- * description; the grammar is not enforced. Tools of a platform are left out unless the choice names one. Throws
- * ApiError `invalid_request`.
+ * description; the grammar is not enforced. The tools of a namespace are offered under joined names. Tools of a platform are
+ * left out unless the choice names one. Throws ApiError `invalid_request`.
  */
 export function readTools(given: readonly Fields[] | null | undefined, choice: unknown): ResponsesTools {
-  const custom = new Set<string>()
+  const declared = new Map<string, DeclaredTool>()
   const ignored: string[] = []
   const paths: string[] = []
   const tools: object[] = []
-  const allowed = isObject(choice) && choice.type === 'allowed_tools' ? allowedNames(choice) : null
-  for (const [index, { type, ...definition }] of (given ?? []).entries()) {
-    const path = `tools[${index}]`
+  const all = (given ?? []).flatMap((tool, index) => placed(tool, `tools[${index}]`))
+  const functionName = functionNaming(
+    all.flatMap(({ within, tool }) => (within.namespace === undefined ? [tool.name] : [])),
+  )
+  const isAllowed = allowedBy(choice, functionName)
+  for (const { path, within, tool } of all) {
+    // The chat request refuses more.
+    if (tools.length > MAX_TOOLS) break
+    const { type, ...definition } = tool
     if (isPlatformTool(type)) {
       ignored.push(`${path} (${type})`)
       continue
     }
     if (type !== 'function' && type !== 'custom')
       throw invalid(`${path}.type`, 'The `type` of a tool must be function or custom.')
-    if (allowed && !allowed.has(String(definition.name))) continue
+    const name = functionName({ ...within, name: definition.name })
+    if (!isAllowed(name, within.namespace)) continue
     paths.push(path)
-    if (type === 'function') tools.push({ type, function: definition })
+    declared.set(String(name), { ...within, name: String(definition.name), isCustom: type === 'custom' })
+    if (type === 'function') tools.push({ type, function: { ...definition, name } })
     else {
-      custom.add(String(definition.name))
       const grammar = grammarOf(definition.format, `${path}.format`)
       if (grammar) ignored.push(`${path}.format`)
-      tools.push({ type: 'function', function: customFunction(definition, grammar) })
+      tools.push({ type: 'function', function: customFunction({ ...definition, name }, grammar) })
     }
   }
   return {
     tools: given ? tools : undefined,
-    choice: toChoice(choice),
-    custom,
+    choice: toChoice(choice, functionName),
+    declared,
+    functionName,
     ignored,
     pathOf: (index) => paths[index] ?? 'tools',
   }
+}
+
+/** The tools that items of an input add. */
+export const addedTools = (input: string | readonly unknown[]): Fields[] =>
+  typeof input === 'string'
+    ? []
+    : input.flatMap((item) =>
+        isObject(item) && item.type === 'additional_tools' && Array.isArray(item.tools)
+          ? item.tools.filter(isObject)
+          : [],
+      )
+
+/** A tool and its path in the body. */
+interface PlacedTool {
+  path: string
+  within: { namespace?: string }
+  tool: Fields
+}
+
+/** A tool, or those of a namespace, whose description is put before that of the first. */
+function placed(tool: Fields, path: string): PlacedTool[] {
+  if (tool.type !== 'namespace') return [{ path, within: {}, tool }]
+  const { name: namespace, description, tools } = tool
+  if (typeof namespace !== 'string' || namespace === '')
+    throw invalid(`${path}.name`, 'A namespace has a `name`.')
+  if (!Array.isArray(tools)) throw invalid(`${path}.tools`, '`tools` of a namespace must be an array.')
+  return tools.map((inner: unknown, index) => {
+    const innerPath = `${path}.tools[${index}]`
+    if (!isObject(inner)) throw invalid(innerPath, 'Each tool of a namespace must be an object.')
+    const isIntroduced = index === 0 && typeof description === 'string' && description !== ''
+    return {
+      path: innerPath,
+      within: { namespace },
+      tool: isIntroduced ? introduced(inner, description) : inner,
+    }
+  })
+}
+
+function introduced(tool: Fields, about: string): Fields {
+  const { description: own } = tool
+  return { ...tool, description: typeof own === 'string' ? `${about}\n\n${own}` : (own ?? about) }
 }
 
 interface Grammar {
@@ -116,10 +173,10 @@ export function customInput(text: string): string {
   return text
 }
 
-function toChoice(choice: unknown): unknown {
+function toChoice(choice: unknown, functionName: FunctionNaming): unknown {
   if (!isObject(choice)) return choice
   if (choice.type === 'function' || choice.type === 'custom')
-    return { type: 'function', function: { name: choice.name } }
+    return { type: 'function', function: { name: functionName(choice) } }
   if (choice.type === 'allowed_tools') return choice.mode ?? 'auto'
   throw invalid(
     'tool_choice',
@@ -127,7 +184,20 @@ function toChoice(choice: unknown): unknown {
   )
 }
 
-function allowedNames({ tools }: Fields): Set<string> {
-  if (!Array.isArray(tools)) throw invalid('tool_choice.tools', '`tool_choice.tools` must be an array.')
-  return new Set(tools.map((tool) => String(isObject(tool) ? tool.name : tool)))
+/** Whether a choice has a tool offered: `allowed_tools` names functions, and namespaces as a whole. */
+function allowedBy(
+  choice: unknown,
+  functionName: FunctionNaming,
+): (name: unknown, namespace: string | undefined) => boolean {
+  if (!isObject(choice) || choice.type !== 'allowed_tools') return () => true
+  if (!Array.isArray(choice.tools))
+    throw invalid('tool_choice.tools', '`tool_choice.tools` must be an array.')
+  const names = new Set<unknown>()
+  const namespaces = new Set<unknown>()
+  for (const tool of choice.tools) {
+    if (!isObject(tool)) names.add(tool)
+    else if (tool.type === 'namespace') namespaces.add(tool.name)
+    else names.add(functionName(tool))
+  }
+  return (name, namespace) => names.has(name) || (namespace !== undefined && namespaces.has(namespace))
 }

@@ -1,6 +1,7 @@
 import type { ResponseObject } from '../../calls/stored-responses/stored-response-store.ts'
 import type { Delta } from '../../core/calls/completion.ts'
 import type { StoredItem } from '../../core/calls/responses-items.ts'
+import type { DeclaredTool } from '../../core/calls/responses-tools.ts'
 import { callIdOfResponse } from '../../core/kernel/ids.ts'
 import { type OutputEvent, ResponseOutput } from './responses-output.ts'
 
@@ -19,8 +20,8 @@ export function responseEvents(response: ResponseObject): OutputEvent[] {
   }
   const { status, output: items } = response
   const output = new ResponseOutput(callIdOfResponse(response.id), {
-    customTools: new Set(
-      items.flatMap(({ type, name }) => (type === 'custom_tool_call' ? [String(name)] : [])),
+    declaredTools: new Map(
+      items.flatMap((item) => ('call_id' in item ? [[item.id, toolOf(item)] as const] : [])),
     ),
     ...(items.some((item) => 'encrypted_content' in item) && { sealReasoning: encryptedIn(items) }),
   })
@@ -59,14 +60,20 @@ function deltasOf(item: StoredItem): Delta[] {
   }
 }
 
-/** Ids of calls have their index. */
-const callDelta = ({ id, call_id: callId, name }: StoredItem, text: string): Delta => [
+const toolOf = ({ type, namespace, name }: StoredItem): DeclaredTool => ({
+  ...(namespace !== undefined && { namespace: String(namespace) }),
+  name: String(name),
+  isCustom: type === 'custom_tool_call',
+})
+
+/** Ids of calls have their index, and here they are the names of the functions, which are not stored. */
+const callDelta = ({ id, call_id: callId }: StoredItem, text: string): Delta => [
   'tool-calls',
   [
     {
       index: Number(/^fc_(\d+)_/.exec(id)?.[1]),
       id: String(callId),
-      function: { name: String(name), arguments: text },
+      function: { name: id, arguments: text },
     },
   ],
 ]

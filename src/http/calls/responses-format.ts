@@ -19,7 +19,10 @@ export interface EchoedFields {
 /** The fields of the request that a response repeats. They exclude its texts, which are not kept while it is written. */
 type Asked = ReturnType<typeof askedOf> & EchoedFields
 
-function askedOf({ content: { parameters }, completionLimit }: ChatRequest) {
+function askedOf(
+  { content: { parameters }, completionLimit }: ChatRequest,
+  declaredTools: OutputOptions['declaredTools'],
+) {
   const { temperature, top_p, tool_choice, parallel_tool_calls, reasoning_effort, response_format } =
     parameters
   return {
@@ -30,10 +33,15 @@ function askedOf({ content: { parameters }, completionLimit }: ChatRequest) {
     text: { format: { type: response_format?.type ?? 'text' } },
     tool_choice:
       typeof tool_choice === 'object'
-        ? { type: 'function', name: tool_choice.function.name }
+        ? chosenTool(tool_choice.function.name, declaredTools)
         : (tool_choice ?? 'auto'),
     top_p: top_p ?? null,
   }
+}
+
+function chosenTool(name: string, declaredTools: OutputOptions['declaredTools']) {
+  const { isCustom, ...tool } = declaredTools.get(name) ?? { name, isCustom: false }
+  return { type: isCustom ? 'custom' : 'function', ...tool }
 }
 
 /** The status of a response by the finish reason of its completion. */
@@ -66,7 +74,7 @@ export class ResponsesFormat implements ResponseFormat {
   private renderer: EventRenderer | null = null
 
   constructor(call: ChatRequest, options: OutputOptions, echoed: EchoedFields, isStored: boolean) {
-    this.asked = { ...askedOf(call), ...echoed }
+    this.asked = { ...askedOf(call, options.declaredTools), ...echoed }
     this.options = options
     this.isStored = isStored
   }

@@ -1,6 +1,6 @@
 import type { Delta, ToolCallDelta } from '../../core/calls/completion.ts'
 import type { StoredItem } from '../../core/calls/responses-items.ts'
-import { customInput } from '../../core/calls/responses-tools.ts'
+import { customInput, type DeclaredTool } from '../../core/calls/responses-tools.ts'
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
@@ -8,8 +8,8 @@ export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 export type OutputEvent = readonly [type: string, fields: object]
 
 export interface OutputOptions {
-  /** Names of the tools whose calls are items of type `custom_tool_call`. */
-  customTools: ReadonlySet<string>
+  /** The tools as the client declares them, by the names of their functions. */
+  declaredTools: ReadonlyMap<string, DeclaredTool>
   /** Encrypts reasoning for `encrypted_content`; absent: it was not asked for. */
   sealReasoning?: ((text: string) => string) | undefined
 }
@@ -81,10 +81,11 @@ export class ResponseOutput {
     const name = `fc_${call.index}`
     const known = this.#open.get(name)
     if (known instanceof FunctionCallItem) return known.add(call)
-    const isCustom = this.#options.customTools.has(call.function?.name ?? '')
+    const called = call.function?.name ?? ''
+    const tool = this.#options.declaredTools.get(called) ?? { name: called, isCustom: false }
     const ended = this.#endTexts()
     const item = this.#begin(name, (place) =>
-      isCustom ? new CustomCallItem(place, call) : new FunctionCallItem(place, call),
+      tool.isCustom ? new CustomCallItem(place, call, tool) : new FunctionCallItem(place, call, tool),
     )
     return [...ended, ...item.add(call)]
   }
@@ -217,19 +218,19 @@ class ReasoningItem extends TextItem {
 
 class FunctionCallItem implements OutputItem {
   protected readonly place: Place
-  protected readonly callId: string
-  protected name = ''
+  readonly #callId: string
+  readonly #tool: DeclaredTool
   #arguments: string | null = null
 
   /** An id that the provider omits is replaced with a number, because clients need one. */
-  constructor(place: Place, { index, id }: ToolCallDelta) {
+  constructor(place: Place, { index, id }: ToolCallDelta, tool: DeclaredTool) {
     this.place = place
-    this.callId = id ?? `call_${index}`
+    this.#callId = id ?? `call_${index}`
+    this.#tool = tool
   }
 
   add({ function: call }: ToolCallDelta): OutputEvent[] {
     const events: OutputEvent[] = []
-    if (call?.name) this.name = call.name
     if (this.#arguments === null) events.push(added(this.place, this.body('in_progress')))
     const text = call?.arguments ?? ''
     this.#arguments = (this.#arguments ?? '') + text
@@ -246,18 +247,16 @@ class FunctionCallItem implements OutputItem {
   }
 
   body(status: ItemStatus): StoredItem {
-    return {
-      id: this.place.item_id,
-      type: 'function_call',
-      status,
-      call_id: this.callId,
-      name: this.name,
-      arguments: this.text,
-    }
+    return this.bodyOf('function_call', status, { arguments: this.text })
+  }
+
+  protected bodyOf(type: string, status: ItemStatus, given: object): StoredItem {
+    const { isCustom: _, ...called } = this.#tool
+    return { id: this.place.item_id, type, status, call_id: this.#callId, ...called, ...given }
   }
 
   close(status: ItemStatus): OutputEvent[] {
-    const fields = { ...this.place, name: this.name, arguments: this.text }
+    const fields = { ...this.place, name: this.#tool.name, arguments: this.text }
     return [['response.function_call_arguments.done', fields], done(this.place, this.body(status))]
   }
 }
@@ -269,14 +268,7 @@ class CustomCallItem extends FunctionCallItem {
   }
 
   override body(status: ItemStatus): StoredItem {
-    return {
-      id: this.place.item_id,
-      type: 'custom_tool_call',
-      status,
-      call_id: this.callId,
-      name: this.name,
-      input: customInput(this.text),
-    }
+    return this.bodyOf('custom_tool_call', status, { input: customInput(this.text) })
   }
 
   override close(status: ItemStatus): OutputEvent[] {

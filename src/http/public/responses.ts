@@ -66,7 +66,7 @@ export const responsesRoute =
         const asked = { ...body, input: withReferencedItems(input, earlier.items) }
         const openReasoning = reasoningBox.opener(accountId)
         const normalized = normalizeResponsesRequest(asked, { history: earlier.history, openReasoning })
-        const { customTools } = normalized
+        const { declaredTools } = normalized
         const ignored = [...leftOut, ...normalized.ignored]
         const isBackground = body.background === true
         const isKept = body.store !== false && !forbidsRetention(normalized.call.preferences)
@@ -82,7 +82,7 @@ export const responsesRoute =
           : undefined
         const previous = previousId === null ? null : responseIdOf(previousId)
         const echoed = { background: isBackground, metadata, previous_response_id: previous }
-        const format = new ResponsesFormat(call, { customTools, sealReasoning }, echoed, isKept)
+        const format = new ResponsesFormat(call, { declaredTools, sealReasoning }, echoed, isKept)
         const fingerprint = { surface: path, body: request.body }
         const requested: RequestedCall = { call, fingerprint, format, ignored, preset }
         if (!isKept) return serveCall(key, requested, request, reply, deps)

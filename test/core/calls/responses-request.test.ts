@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createValidator } from '../../../src/core/api/schema-validator.ts'
-import { referencedCalls } from '../../../src/core/calls/responses-items.ts'
+import { inputItems, referencedCalls } from '../../../src/core/calls/responses-items.ts'
 import { normalizeResponsesRequest, ResponsesBody } from '../../../src/core/calls/responses-request.ts'
 
 const NOTHING_KNOWN = { history: [], openReasoning: () => null }
@@ -135,7 +135,7 @@ test.each<[Record<string, unknown>, string]>([
 
 test('a custom tool is a function of one text, and calls of it in the history are calls of that function', () => {
   const format = { type: 'grammar', syntax: 'lark', definition: 'start: "*** Begin Patch"' }
-  const { call, customTools, ignored } = parse({
+  const { call, declaredTools, ignored } = parse({
     input: [
       { type: 'custom_tool_call', call_id: 'c1', name: 'apply_patch', input: 'a "b"' },
       { type: 'custom_tool_call_output', call_id: 'c1', output: 'Done' },
@@ -143,7 +143,7 @@ test('a custom tool is a function of one text, and calls of it in the history ar
     tools: [{ type: 'custom', name: 'apply_patch', description: 'Edits files.', format }],
     tool_choice: { type: 'custom', name: 'apply_patch' },
   })
-  expect(customTools).toEqual(new Set(['apply_patch']))
+  expect([...declaredTools]).toEqual([['apply_patch', { name: 'apply_patch', isCustom: true }]])
   expect(ignored).toEqual(['tools[0].format'])
   expect(call.content.parameters).toMatchObject({
     tools: [
@@ -172,7 +172,7 @@ test('tools and items of a platform are left out by their paths; others keep the
     ],
     tools: [
       { type: 'web_search' },
-      { type: 'namespace', name: 'crm', tools: [] },
+      { type: 'mcp', server_label: 'crm' },
       { type: 'web_search_preview_2025_03_11' },
       { type: 'function', name: 'add' },
       { type: 'function', name: 'now' },
@@ -181,7 +181,7 @@ test('tools and items of a platform are left out by their paths; others keep the
   })
   expect(ignored).toEqual([
     'tools[0] (web_search)',
-    'tools[1] (namespace)',
+    'tools[1] (mcp)',
     'tools[2] (web_search_preview_2025_03_11)',
     'input[0] (web_search_call)',
   ])
@@ -191,6 +191,117 @@ test('tools and items of a platform are left out by their paths; others keep the
   })
   const misnamed = { input: 'a', tools: [{ type: 'web_search' }, { type: 'function', name: 'a b' }] }
   expect(() => parse(misnamed)).toThrow(expect.objectContaining({ details: { param: 'tools[1].name' } }))
+})
+
+const FILES = {
+  type: 'namespace',
+  name: 'mcp__files',
+  description: 'Files of the project.',
+  tools: [
+    { type: 'function', name: 'read', description: 'Reads one.', parameters: { type: 'object' } },
+    { type: 'custom', name: 'patch' },
+  ],
+}
+
+test('the tools of a namespace are functions with joined names, also in the history and the choice', () => {
+  const earlier = {
+    type: 'function_call',
+    call_id: 'c1',
+    namespace: 'mcp__files',
+    name: 'read',
+    arguments: '{}',
+  }
+  const patched = {
+    type: 'custom_tool_call',
+    call_id: 'c2',
+    namespace: 'mcp__files',
+    name: 'patch',
+    input: 'a',
+  }
+  const gone = { type: 'function_call', call_id: 'c3', namespace: 'mcp__gone', name: 'read', arguments: '{}' }
+  const agents = { type: 'namespace', name: 'agents', tools: [{ type: 'function', name: 'read' }] }
+  const input = [
+    { type: 'additional_tools', role: 'developer', tools: [agents] },
+    ...[earlier, patched, gone],
+    ...['c1', 'c2', 'c3'].map((id) => ({ type: 'function_call_output', call_id: id, output: 'Done' })),
+  ]
+  const { call, declaredTools, ignored } = parse({
+    input,
+    tools: [{ type: 'function', name: 'read' }, FILES],
+    tool_choice: { type: 'function', namespace: 'mcp__files', name: 'read' },
+  })
+  expect(ignored).toEqual([])
+  expect(call.content.parameters.tool_choice).toEqual({
+    type: 'function',
+    function: { name: 'mcp__files__read' },
+  })
+  expect(call.content.parameters.tools).toMatchObject([
+    { function: { name: 'read' } },
+    {
+      function: {
+        name: 'mcp__files__read',
+        description: 'Files of the project.\n\nReads one.',
+        parameters: { type: 'object' },
+      },
+    },
+    { function: { name: 'mcp__files__patch', parameters: { required: ['input'] } } },
+    { function: { name: 'agents__read' } },
+  ])
+  expect(Object.fromEntries(declaredTools)).toEqual({
+    read: { name: 'read', isCustom: false },
+    mcp__files__read: { namespace: 'mcp__files', name: 'read', isCustom: false },
+    mcp__files__patch: { namespace: 'mcp__files', name: 'patch', isCustom: true },
+    agents__read: { namespace: 'agents', name: 'read', isCustom: false },
+  })
+  expect(call.content.messages[0]!.tool_calls).toMatchObject([
+    { id: 'c1', function: { name: 'mcp__files__read' } },
+    { id: 'c2', function: { name: 'mcp__files__patch', arguments: '{"input":"a"}' } },
+    { id: 'c3', function: { name: 'mcp__gone__read' } },
+  ])
+  const stored = inputItems(input, 'chatcmpl_1', () => false)
+  expect(stored.slice(1, 4)).toMatchObject([earlier, patched, gone])
+})
+
+test('allowed tools may be in a namespace, or be all of one', () => {
+  const allowedOf = (tools: object[]) => {
+    const given = [{ type: 'function', name: 'read' }, { type: 'function', name: 'mcp__files' }, FILES]
+    const { call } = parse({ input: 'Hi', tools: given, tool_choice: { type: 'allowed_tools', tools } })
+    return call.content.parameters.tools?.map((tool) => (tool.function as { name: string }).name)
+  }
+  expect(allowedOf([{ type: 'function', namespace: 'mcp__files', name: 'read' }])).toEqual([
+    'mcp__files__read',
+  ])
+  expect(allowedOf([{ type: 'function', name: 'read' }])).toEqual(['read'])
+  expect(allowedOf([{ type: 'namespace', name: 'mcp__files' }])).toEqual([
+    'mcp__files__read',
+    'mcp__files__patch',
+  ])
+  expect(allowedOf([{ type: 'function', name: 'mcp__files' }])).toEqual(['mcp__files'])
+})
+
+test.each<[string, object[], string]>([
+  ['a namespace without a name', [{ ...FILES, name: '' }], 'tools[0].name'],
+  ['a namespace without tools', [{ ...FILES, tools: undefined }], 'tools[0].tools'],
+  ['a tool that is no object', [{ ...FILES, tools: [7] }], 'tools[0].tools[0]'],
+  ['a namespace in another', [{ ...FILES, tools: [FILES] }], 'tools[0].tools[0].type'],
+  ['a tool without a name', [{ ...FILES, tools: [{ type: 'function' }] }], 'tools[0].tools[0].name'],
+  ['a tool that is declared twice', [FILES, FILES], 'tools[1].tools[0].name'],
+  [
+    'more tools than a request may have',
+    [
+      FILES,
+      {
+        ...FILES,
+        name: 'many',
+        tools: Array.from({ length: 1023 }, (_, i) => ({ type: 'function', name: `f${i}` })),
+      },
+    ],
+    'tools',
+  ],
+])('%s is refused by its path', (_, tools, param) => {
+  expect(() => parse({ input: 'Hi', tools })).toThrow(
+    expect.objectContaining({ code: 'invalid_request', details: { param } }),
+  )
 })
 
 test('encrypted reasoning is opened; what cannot be opened is left out unless it has a text', () => {

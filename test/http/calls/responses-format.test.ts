@@ -5,6 +5,7 @@ import type { Delta } from '../../../src/core/calls/completion.ts'
 import { parseExtendedRequest } from '../../../src/core/calls/extended-request.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import type { CompletionHead } from '../../../src/http/calls/completion-writer.ts'
+import { responseEvents } from '../../../src/http/calls/response-events.ts'
 import { ResponsesFormat } from '../../../src/http/calls/responses-format.ts'
 import type { OutputOptions } from '../../../src/http/calls/responses-output.ts'
 
@@ -16,7 +17,7 @@ const CHAT: ChatRequest = parseExtendedRequest({
   tool_choice: { type: 'function', function: { name: 'add' } },
   max_tokens: 50,
 })
-const formatOf = (options: OutputOptions = { customTools: new Set() }) =>
+const formatOf = (options: OutputOptions = { declaredTools: new Map() }) =>
   new ResponsesFormat(CHAT, options, { background: false, metadata: null, previous_response_id: null }, false)
 const USAGE = {
   promptTokens: 10,
@@ -192,7 +193,10 @@ test.each([DELTAS.slice(0, 5), []])(
 
 test('a call of a custom tool has its input, and reasoning is encrypted once it is complete', () => {
   const sealReasoning = (text: string) => `sealed ${text}`
-  const renderer = formatOf({ customTools: new Set(['add']), sealReasoning }).stream(HEAD)
+  const renderer = formatOf({
+    declaredTools: new Map([['add', { name: 'add', isCustom: true }]]),
+    sealReasoning,
+  }).stream(HEAD)
   const call = (text: string): Delta => [
     'tool-calls',
     [{ index: 0, id: 'call_a', function: { name: 'add', arguments: text } }],
@@ -211,4 +215,40 @@ test('a call of a custom tool has its input, and reasoning is encrypted once it 
     { type: 'custom_tool_call', call_id: 'call_a', name: 'add', input: '1 + 2', status: 'completed' },
   ])
   expect(events.find(({ type }) => type === 'response.output_item.added').item.encrypted_content).toBeNull()
+})
+
+test('calls of tools in namespaces have the names that their client declared, streamed, whole and replayed', () => {
+  const declaredTools: OutputOptions['declaredTools'] = new Map([
+    ['add', { namespace: 'mcp__sums', name: 'read', isCustom: false }],
+    ['now', { namespace: 'mcp__times', name: 'read', isCustom: true }],
+  ])
+  const calls = [
+    { id: 'call_a', type: 'function' as const, function: { name: 'add', arguments: '{"a":1}' } },
+    { id: 'call_b', type: 'function' as const, function: { name: 'now', arguments: '{"input":"x"}' } },
+  ]
+  const head = { ...HEAD, id: `chatcmpl_${'0'.repeat(26)}` } as CompletionHead
+  const renderer = formatOf({ declaredTools }).stream(head)
+  const events = eventsOf(
+    calls.map((call, index) => renderer.delta(['tool-calls', [{ index, ...call }]])).join('') +
+      renderer.finish(['finish', 'tool_calls', USAGE]),
+  )
+  const { response } = events.at(-1)
+  expect(response.tool_choice).toEqual({ type: 'function', namespace: 'mcp__sums', name: 'read' })
+  expect(response.output).toMatchObject([
+    { type: 'function_call', call_id: 'call_a', namespace: 'mcp__sums', name: 'read', arguments: '{"a":1}' },
+    { type: 'custom_tool_call', call_id: 'call_b', namespace: 'mcp__times', name: 'read', input: 'x' },
+  ])
+  const items = (type: string) => events.filter((event) => event.type === type).map(({ item }) => item)
+  expect(items('response.output_item.added')).toMatchObject([
+    { namespace: 'mcp__sums', name: 'read', arguments: '' },
+    { namespace: 'mcp__times', name: 'read' },
+  ])
+  expect(items('response.output_item.done')).toEqual(response.output)
+  const whole = ['completion', 0, { content: null, tool_calls: calls }, 'tool_calls', USAGE] as const
+  expect(JSON.parse(formatOf({ declaredTools }).whole(head, whole))).toEqual(response)
+  const replayed = responseEvents(response).map(([type, fields], sequence_number) => ({
+    ...{ type, sequence_number },
+    ...fields,
+  }))
+  expect(replayed).toEqual(events)
 })

@@ -31,6 +31,7 @@ export const ResponseItem = Type.Union([
     type: Type.Literal('function_call'),
     status: STATUS,
     call_id: Type.String({ description: 'Repeated in its `function_call_output`' }),
+    namespace: Type.Optional(Type.String({ description: 'Of a tool that is declared in one' })),
     name: Type.String(),
     arguments: Type.String({ description: 'JSON' }),
   }),
@@ -39,6 +40,7 @@ export const ResponseItem = Type.Union([
     type: Type.Literal('custom_tool_call'),
     status: STATUS,
     call_id: Type.String({ description: 'Repeated in its `custom_tool_call_output`' }),
+    namespace: Type.Optional(Type.String()),
     name: Type.String(),
     input: Type.String(),
   }),
@@ -83,7 +85,11 @@ export const ResponseBody = Type.Object({
   text: Type.Object({ format: Type.Object({ type: Type.String() }) }),
   tool_choice: Type.Union([
     Type.String(),
-    Type.Object({ type: Type.Literal('function'), name: Type.String() }),
+    Type.Object({
+      type: Type.Enum(['function', 'custom']),
+      namespace: Type.Optional(Type.String()),
+      name: Type.String(),
+    }),
   ]),
   store: Type.Boolean({ description: 'Whether it is stored. False also if it could not be' }),
   background: Type.Boolean(),

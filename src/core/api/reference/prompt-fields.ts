@@ -174,6 +174,7 @@ export const ResponsesInputField = Type.Union([
       }),
       part('function_call', {
         call_id: Type.String({ minLength: 1 }),
+        namespace: optional(Type.String()),
         name: FUNCTION_NAME,
         arguments: Type.String({ description: 'JSON' }),
       }),
@@ -183,6 +184,7 @@ export const ResponsesInputField = Type.Union([
       }),
       part('custom_tool_call', {
         call_id: Type.String({ minLength: 1 }),
+        namespace: optional(Type.String()),
         name: FUNCTION_NAME,
         input: Type.String(),
       }),
@@ -199,8 +201,7 @@ export const ResponsesInputField = Type.Union([
   ),
 ])
 
-/** A tool of POST /v1/responses. */
-export const ResponsesToolFields = Type.Union([
+const RESPONSES_TOOLS = [
   part('function', {
     name: FUNCTION_NAME,
     description: optional(Type.String()),
@@ -217,12 +218,22 @@ export const ResponsesToolFields = Type.Union([
       ]),
     ),
   }),
+]
+
+/** A tool of POST /v1/responses. */
+export const ResponsesToolFields = Type.Union([
+  ...RESPONSES_TOOLS,
+  part('namespace', {
+    name: Type.String({ minLength: 1 }),
+    description: optional(Type.String()),
+    tools: Type.Array(Type.Union(RESPONSES_TOOLS)),
+  }),
 ])
 
 export const ResponsesToolChoiceField = Type.Union([
   oneOf('none', 'auto', 'required'),
-  part('function', { name: Type.String() }),
-  part('custom', { name: Type.String() }),
+  part('function', { namespace: optional(Type.String()), name: Type.String() }),
+  part('custom', { namespace: optional(Type.String()), name: Type.String() }),
   part('allowed_tools', { mode: oneOf('auto', 'required'), tools: Type.Array(Type.Object({})) }),
   Type.Null(),
 ])
