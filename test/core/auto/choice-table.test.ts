@@ -17,10 +17,10 @@ const tasks = read('test/fixtures/auto/tasks.jsonl')
     return { id, ...parseChatRequest(body).content }
   })
 
-test('what the shipped catalog chooses for forty tasks is the table in the docs: router choices prints it', () => {
+test('what the shipped catalog chooses for forty tasks is the committed table, which router choices prints', () => {
   expect(tasks).toHaveLength(40)
   const table = choiceTable(tasks, builtCatalog([builtin, modelQuality, outputTokens]))
-  const committed = read('docs/auto-choices.md')
+  const committed = read('test/fixtures/auto/choices.md')
     .split('\n')
     .filter((line) => line.startsWith('|'))
   expect(table).toEqual(committed)
