@@ -104,6 +104,16 @@ describe.each(WIRES)('the client library of the messages wire and a model on the
     expect(await stream.finalMessage()).toMatchObject(stop)
   })
 
+  test('what the wire of the target has no field for is named', async () => {
+    const text = { type: 'text' as const, text: 'Hi', citations: [{ type: 'any' } as never] }
+    const messages = [{ role: 'user' as const, content: [text], name: 'clerk' }]
+    const { response } = await client.messages
+      .create({ model: `${wire}/plain`, max_tokens: 9, messages, stream: false })
+      .withResponse()
+    const named = wire === 'anthropic-messages' ? null : 'messages.content.citations, messages.name'
+    expect(response.headers.get('x-ignored-parameters')).toBe(named)
+  })
+
   test('a tool loop of five turns ends, with thinking and an image in its history', async () => {
     const messages: Anthropic.MessageParam[] = [
       { role: 'user', content: 'Use find_train to "Basel" from platform 7.' },

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { ExtendedMessageFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
-import { isObject } from '../json/json-object.ts'
+import { type Fields, isObject } from '../json/json-object.ts'
 import type { ExactJson } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import {
@@ -19,9 +19,11 @@ import {
 } from './chat-request.ts'
 import type { ToolCall } from './completion.ts'
 import { effortAsked, withStandardParts, withToolsOfFunctions } from './field-spellings.ts'
-import { fieldsWithoutEffect, isGiven, passedFields } from './passed-fields.ts'
+import { fieldsWithoutEffect, passedFields } from './passed-fields.ts'
+import { CHAT_MEMBERS } from './read-members.ts'
 import { EXTENDED_PARAMETERS } from './request-parameters.ts'
 import { checkPairs, joinTurns } from './tool-turns.ts'
+import { isGiven } from './unread-members.ts'
 
 /**
  * The extended dialect of a chat request (POST /v2/chat/completions): tool loops, and fields that the stable contract
@@ -153,22 +155,16 @@ const UNHONOURED = {
 }
 function refuseUnhonoured(body: object): void {
   for (const [name, remedy] of Object.entries(UNHONOURED)) {
-    if (!isGiven(body, name)) continue
+    const value = (body as Fields)[name]
+    if (value === false || !isGiven(name, value)) continue
     const message = `\`${name}\` is not supported. ${remedy} Set \`provider.require_parameters\` to false to ignore it.`
     throw new ApiError('unsupported_shape', message, { param: name })
   }
 }
 
-/** The parts of objects that have an effect. */
-const PARTS = {
-  reasoning: ['effort', 'max_tokens', 'enabled'],
-  thinking: ['type', 'budget_tokens'],
-  stream_options: ['include_usage'],
-}
-
 /** The fields of a valid body that have no effect, for `x-ignored-parameters`. */
 export const ignoredFields = (body: object): string[] =>
-  fieldsWithoutEffect(body, ExtendedBody.properties, PARTS)
+  fieldsWithoutEffect(body, ExtendedBody.properties, CHAT_MEMBERS)
 
 function readExtendedMessage(given: unknown, index: number): ChatMessage {
   const value = withStandardParts(given)

@@ -1,4 +1,5 @@
-import { type Fields, isObject } from '../json/json-object.ts'
+import type { Fields } from '../json/json-object.ts'
+import { addUnread, isGiven, plainName, type ReadMembers } from './unread-members.ts'
 
 /**
  * Fields that concern how a provider stores, prices and caches a call. They decide nothing about routing: a provider that
@@ -35,45 +36,22 @@ function isPassed(name: string, value: unknown): value is string {
 
 /** Fields that the gateway reads itself, for the labels and the conversation of a call. */
 const READ = ['metadata', 'conversation', 'conversation_id', 'session_id', 'thread_id']
-/** Values that are the same as none. */
-const EMPTY: Readonly<Record<string, (value: unknown) => boolean>> = {
-  functions: isEmpty,
-  logit_bias: isEmpty,
-  modalities: (value) => Array.isArray(value) && value.every((each) => each === 'text'),
-  service_tier: (value) => value === 'auto' || value === 'standard_only',
-  truncation: (value) => value === 'disabled',
-  usage: (value) => isObject(value) && Object.keys(value).every((name) => name === 'include'),
-}
-
-/** Whether a field is given with a value that would have an effect. */
-export function isGiven(body: object, name: string): boolean {
-  const value = (body as Fields)[name]
-  return value != null && value !== false && EMPTY[name]?.(value) !== true
-}
-
-const NAME_CHARS_MAX = 64
 
 /**
  * The fields of a body that have no effect, for `x-ignored-parameters`.
- * @param known the fields of the surface; those of objects with the names of their parts
+ * @param known the fields of the surface
+ * @param members what is read within those of which not all is
  */
 export function fieldsWithoutEffect(
   body: object,
   known: Readonly<Record<string, unknown>>,
-  parts: Readonly<Record<string, readonly string[]>> = {},
+  members: ReadMembers = {},
 ): string[] {
-  const names = Object.entries(body).flatMap(([name, value]) => {
-    if (Object.hasOwn(parts, name) && isObject(value))
-      return Object.keys(value)
-        .filter((part) => !parts[name]!.includes(part) && isGiven(value, part))
-        .map((part) => `${name}.${part}`)
-    const hasEffect = Object.hasOwn(known, name) || READ.includes(name) || isPassed(name, value)
-    return hasEffect || !isGiven(body, name) ? [] : [name]
-  })
-  // A header has no other characters.
-  return names.map((name) => name.slice(0, NAME_CHARS_MAX).replace(/[^\w.[\]-]/g, '_'))
-}
-
-function isEmpty(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+  const names = new Set<string>()
+  for (const [name, value] of Object.entries(body)) {
+    if (Object.hasOwn(members, name)) addUnread(names, name, value, members[name]!)
+    else if (Object.hasOwn(known, name) || READ.includes(name) || isPassed(name, value)) continue
+    else if (isGiven(name, value)) names.add(plainName(name))
+  }
+  return [...names]
 }

@@ -138,7 +138,7 @@ function reasoningOf(
   return text.some((part) => part.text) ? { summary: [], content: text } : { summary: texts(summary) }
 }
 
-function pick(item: Fields, names: readonly string[]): Fields {
+export function pick(item: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(
     names.filter((name) => item[name] !== undefined).map((name) => [name, item[name]]),
   )

@@ -10,17 +10,19 @@ import { ApiError, invalid } from '../kernel/errors.ts'
 import { ChatBody, type ChatRequest, nestedTooDeep } from './chat-request.ts'
 import { parseExtendedRequest } from './extended-request.ts'
 import { fieldsWithoutEffect, passedFields } from './passed-fields.ts'
+import { RESPONSES_MEMBERS } from './read-members.ts'
 import { GIVEN_EFFORTS } from './request-parameters.ts'
 import { type InputContext, type InputItems, readInput } from './responses-input.ts'
 import { addedTools, type ResponsesTools, readTools } from './responses-tools.ts'
+import { plainName } from './unread-members.ts'
 
 /**
  * The dialect of POST /v1/responses: one turn, which may continue stored ones. It is mapped to an extended chat request,
  * which validates it.
  */
 
-/** The parts of objects that have an effect. */
-const PARTS = { reasoning: ['effort'], text: ['format'] }
+/** What is included in a response if it asks. */
+export const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
 
 const Metadata = Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 }), {
   maxProperties: 16,
@@ -145,8 +147,13 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
   }
   try {
     const call = parseExtendedRequest(chat)
-    const fields = fieldsWithoutEffect(body, ResponsesBody.properties, PARTS)
-    return { call, declaredTools: tools.declared, ignored: [...tools.ignored, ...input.ignored, ...fields] }
+    const fields = fieldsWithoutEffect(body, ResponsesBody.properties, RESPONSES_MEMBERS)
+    const included = (body.include ?? []).filter((name) => name !== ENCRYPTED_REASONING)
+    const ignored = [
+      ...[...tools.ignored, ...input.ignored, ...fields],
+      ...included.map((name) => `include (${plainName(name)})`),
+    ]
+    return { call, declaredTools: tools.declared, ignored }
   } catch (error) {
     throw error instanceof ApiError ? inOwnWords(error, input, tools) : error
   }

@@ -2,6 +2,8 @@ import { type Fields, isObject } from '../json/json-object.ts'
 import { invalid } from '../kernel/errors.ts'
 import { MAX_TOOLS } from './chat-request.ts'
 import { type FunctionNaming, functionNaming } from './function-names.ts'
+import { FUNCTION } from './read-members.ts'
+import { pick } from './responses-items.ts'
 
 /** A tool as its client declares it. */
 export interface DeclaredTool {
@@ -72,7 +74,7 @@ export function readTools(given: readonly Fields[] | null | undefined, choice: u
     if (!isAllowed(name, within.namespace)) continue
     paths.push(path)
     declared.set(String(name), { ...within, name: String(definition.name), isCustom: type === 'custom' })
-    if (type === 'function') tools.push({ type, function: { ...definition, name } })
+    if (type === 'function') tools.push({ type, function: pick({ ...definition, name }, FUNCTION) })
     else {
       const grammar = grammarOf(definition.format, `${path}.format`)
       if (grammar) ignored.push(`${path}.format`)

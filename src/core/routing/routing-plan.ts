@@ -77,9 +77,12 @@ export function planRoute(
     (name: PassedField) =>
     ({ offerId, leftOut }: Candidate) =>
       takesField(catalog.offers.get(offerId)!.provider, name) && leftOut?.includes(name) !== true
+  const { onlyAt } = needs
+  const wireOf = (offerId: string) => catalog.offers.get(offerId)!.provider.wire
   const ignored = [
     ...needs.parameters.filter((name) => candidates.some(({ leftOut }) => leftOut?.includes(name))),
     ...passed.filter((name) => !candidates.every(isTaken(name))),
+    ...(onlyAt && candidates.some(({ offerId }) => wireOf(offerId) !== onlyAt.wire) ? onlyAt.names : []),
   ]
   return {
     ...priced(candidates),

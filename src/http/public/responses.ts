@@ -20,7 +20,11 @@ import {
   type StoredItem,
   withReferencedItems,
 } from '../../core/calls/responses-items.ts'
-import { normalizeResponsesRequest, ResponsesBody } from '../../core/calls/responses-request.ts'
+import {
+  ENCRYPTED_REASONING,
+  normalizeResponsesRequest,
+  ResponsesBody,
+} from '../../core/calls/responses-request.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { type CallId, callIdOfResponse, newCallId, responseIdOf } from '../../core/kernel/ids.ts'
 import { onResponses } from '../../core/presets/apply-preset.ts'
@@ -31,8 +35,6 @@ import { backgroundResponse, type StoredCall, storeBeforeEnd, writeInTurns } fro
 import { jsonArrayOf, readerOf, readStored } from '../calls/stored-reads.ts'
 import { withPreset } from '../calls/use-preset.ts'
 import { noSuchResponse, streamStoredResponse } from './stored-responses.ts'
-
-const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
 
 /** POST /v1/responses, and under /v2: one turn, as an extended call. Earlier turns are sent again, or read from stored responses. */
 export const responsesRoute =

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { ignoredFields, parseExtendedRequest } from '../../../src/core/calls/extended-request.ts'
+import { kindOf } from '../../../src/core/calls/kinds/call-kinds.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 
 const hello = { role: 'user', content: 'Hello' }
@@ -406,9 +407,54 @@ test('every field without effect is named, in characters that a header takes', (
     store: false,
     service_tier: 'scale',
     reasoning: { effort: 'low', exclude: true },
+    thinking: { type: 'enabled', clear_thinking: false },
     top_k: 7,
     min_p: null,
     'bad\r\nname': 1,
   }
-  expect(ignoredFields(body)).toEqual(['service_tier', 'reasoning.exclude', 'top_k', 'bad__name'])
+  expect(ignoredFields(body)).toEqual([
+    ...['service_tier', 'reasoning.exclude', 'thinking.clear_thinking', 'top_k', 'bad__name'],
+  ])
+})
+
+describe('what is left out within messages', () => {
+  const part = (fields: object) => ({ type: 'text', text: 'Hi', ...fields })
+
+  test('is named once and without positions, unless it says nothing', () => {
+    const messages = [
+      { ...hello, annotations: [], refusal: null, priority: 2 },
+      { role: 'user', content: [part({ citations: [7] }), part({ citations: [8], 'x\n': 0 })], priority: 0 },
+      { ...calls('a'), reasoning: 'A sum.', prefix: true, function_call: { name: 'add' } },
+      { ...result('a'), tool_calls: [] },
+      { role: 'assistant', content: [{ type: 'thinking', thinking: 'So.' }, part({})], reasoning: 'So.' },
+    ]
+    expect(ignoredFields({ messages })).toEqual([
+      ...['messages.priority', 'messages.content.citations', 'messages.content.x_'],
+      ...['messages.prefix', 'messages.function_call', 'messages.content (thinking)', 'messages.reasoning'],
+    ])
+  })
+
+  test('has a bound of names, and each of characters', () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 99 }, (_, index) => [`${index}${'n'.repeat(99)}`, 1]),
+    )
+    const names = ignoredFields({
+      messages: [
+        { ...hello, ...many },
+        { ...hello, other: 1 },
+      ],
+    })
+    expect(names).toHaveLength(32)
+    expect(names[0]).toBe(`messages.0${'n'.repeat(63)}`)
+  })
+
+  test('by providers of other wires is known to planning', () => {
+    const tools = [{ type: 'function', function: { name: 'add', strict: true }, cache_control: {} }]
+    const { content } = parse({ messages: [{ role: 'system', content: 'S', name: 'clerk' }, hello], tools })
+    expect(kindOf(content).needs(content).onlyAt).toEqual({
+      wire: 'chat-completions',
+      names: ['tools.function.strict', 'tools.cache_control', 'messages.name'],
+    })
+    expect(kindOf(content).needs(parse({}).content)).not.toHaveProperty('onlyAt')
+  })
 })

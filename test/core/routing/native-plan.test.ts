@@ -191,7 +191,7 @@ test('an hour in the prompt cache is held at its price where a call asks for it,
     catalog,
     OPTIONS,
   )
-  expect(without.ignoredParameters).toEqual(['cache_control.ttl'])
+  expect(without.ignoredParameters).toEqual(['cache_control.ttl', 'cache_control'])
 })
 
 test('a native call is held at the dearest rate of the prompt cache', () => {

@@ -64,6 +64,8 @@ export interface CallNeeds {
   wire?: Wire
   /** Only providers that speak `wire` serve the call. */
   onlyWire?: true
+  /** The paths of what providers of other wires than this one leave out. Absent: nothing. */
+  onlyAt?: { wire: Wire; names: readonly string[] }
   prompt: PromptSize
   /** The tools of the request that a provider of the client's wire runs. Absent: none. */
   providerTools?: ProviderTools

@@ -2,6 +2,8 @@ import { readTurns } from '../../auto/difficulty/score-turns.ts'
 import { promptTokensBound } from '../../text-tokens/prompt-tokens.ts'
 import { type ChatContent, type ChatMessage, mediaParts, textLength } from '../chat-request.ts'
 import { isAddress } from '../content-part.ts'
+import { PORTABLE_TOOL } from '../read-members.ts'
+import { addUnread } from '../unread-members.ts'
 import { type AutoPrompt, type CallKind, type CallNeeds, type CallSize, tokensAtLeast } from './call-kind.ts'
 
 /** The prompt of a chat, or of a call that is planned as one. */
@@ -15,10 +17,19 @@ export const chat: CallKind<ChatContent> = {
   needs: (content) => ({
     ...chatNeeds(content),
     pricesCache: content.extended === true,
-    ...(content.extended && { extended: true }),
+    ...(content.extended && { extended: true, ...onlyChat(content) }),
   }),
   texts: chatTexts,
   write: ({ messages, parameters, exactJson }) => ({ messages, parameters, exactJson }),
+}
+
+/** Other wires have no names of those who speak, except of users, which become text. */
+function onlyChat({ messages, parameters }: ChatPrompt): Pick<CallNeeds, 'onlyAt'> {
+  const names = new Set<string>()
+  addUnread(names, 'tools', parameters.tools, PORTABLE_TOOL)
+  const isNamed = ({ role, name }: ChatMessage) => name !== undefined && role !== 'user' && role !== 'tool'
+  if (messages.some(isNamed)) names.add('messages.name')
+  return names.size > 0 ? { onlyAt: { wire: 'chat-completions', names: [...names] } } : {}
 }
 
 /** What a prompt requires of a model. */

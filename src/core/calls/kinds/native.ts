@@ -11,8 +11,10 @@ import {
 } from '../native-content.ts'
 import { NATIVE_AT_LIMIT, NATIVE_WIRE, type NativeRequest } from '../native-message.ts'
 import { stopsBeyond } from '../native-parameters.ts'
+import { fieldsWithoutEffect } from '../passed-fields.ts'
 import { providerTools } from '../provider-tools.ts'
-import type { CallKind } from './call-kind.ts'
+import { NATIVE_MEMBERS } from '../read-members.ts'
+import type { CallKind, CallNeeds } from './call-kind.ts'
 import { chatNeeds, chatTexts, modalitiesOf } from './chat.ts'
 
 /** Whether an offer gets the request of a content as the client wrote it, and its completion is relayed. */
@@ -23,6 +25,12 @@ export const isRelayed = ({ kind }: { kind: string }, { provider }: Pick<Offer, 
 const NATIVE = ['temperature', 'top_p', 'tools', 'response_format']
 /** The same for other providers; thinking and calls at the same time are hints, which models may ignore. */
 const REQUIRED = [...NATIVE, 'tool_choice', 'stop']
+
+/** Providers of other wires get what is read of a request. */
+function onlyNative(request: NativeRequest): Pick<CallNeeds, 'onlyAt'> {
+  const names = fieldsWithoutEffect(request, {}, NATIVE_MEMBERS)
+  return names.length > 0 ? { onlyAt: { wire: NATIVE_WIRE, names } } : {}
+}
 
 /**
  * A call whose client uses the messages wire: planned and counted as a chat. Providers of that wire get the request
@@ -54,7 +62,9 @@ export const native: CallKind<NativeContent> = {
       ...(tools && { providerTools: tools }),
       ...(cachesHour && { cachesHour: true as const }),
       wire: NATIVE_WIRE,
-      ...(content.anyWire ? { extended: true as const } : { onlyWire: true as const }),
+      ...(content.anyWire
+        ? { extended: true as const, ...onlyNative(content.request) }
+        : { onlyWire: true as const }),
       pricesCache: true,
     }
   },
