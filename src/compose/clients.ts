@@ -14,7 +14,8 @@ import { refuseFormerKeys } from '../platform/redis/refuse-former-keys.ts'
 /** The name and mode of the first Redis connection of each role. */
 const MAIN_REDIS = {
   api: { name: 'switchyard-api-holds', mode: 'fail-fast' },
-  dispatch: { name: 'switchyard-dispatch-frames', mode: 'follow' },
+  // With the deadlines of `follow`, streams broke off while a replica was promoted on a busy machine.
+  dispatch: { name: 'switchyard-dispatch-frames', mode: 'wait' },
   settlement: { name: 'switchyard-settlement', mode: 'wait' },
 } as const
 

@@ -30,8 +30,8 @@ export interface RedisClientOptions {
   /**
    * `fail-fast` for request paths: a command fails within about two seconds when Redis hangs, within one when it is
    * away, and at once while it stays away. `wait` for workers: commands wait until it is back. A silent
-   * connection is reconnected, and its commands are sent again. `follow` for the frames and messages of calls, at both ends:
-   * waits, and notices silence within three seconds, so that it follows a new primary as soon as the commands of calls do.
+   * connection is reconnected, and its commands are sent again. `follow` for hearing the messages of calls: waits, and
+   * notices silence within three seconds, so that it follows a new primary as soon as the commands of calls do.
    */
   mode: 'fail-fast' | 'wait' | 'follow'
   /** For clients of BullMQ workers: maximum time of a blocking read over a duplicate of this client. */
@@ -49,7 +49,6 @@ const DEADLINES: Record<RedisClientOptions['mode'], RedisDeadlines> = {
   'fail-fast': { silenceMs: 2_000, awayMs: 600, idlePingMs: null },
   // Longer than for `fail-fast`: a resent command may run twice, which costs more than waiting.
   wait: { silenceMs: 10_000, awayMs: null, idlePingMs: 5_000 },
-  // What is sent twice is numbered or idempotent.
   follow: { silenceMs: 2_000, awayMs: null, idlePingMs: 1_000 },
 }
 
