@@ -97,7 +97,7 @@ describe('a client that waits', () => {
   })
 })
 
-test('frames and messages of calls leave a silent server when their commands do, before workers give it up', async () => {
+test('a subscriber for messages of calls leaves a silent server when commands of calls do, before workers give it up', async () => {
   const left: string[] = []
   const connections = (['wait', 'follow', 'fail-fast'] as const).flatMap((mode) =>
     ['idle', 'pending'].map((state) => ({
