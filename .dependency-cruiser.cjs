@@ -6,14 +6,14 @@ const ALLOWED = {
   core: [],
   platform: ['core'],
   providers: ['core', 'platform'],
-  accounts: ['core', 'platform'],
+  accounts: ['core', 'platform', 'billing'],
   webhooks: ['core', 'platform'],
   billing: ['core', 'platform'],
   payments: ['core', 'platform', 'billing', 'webhooks'],
   byok: ['core', 'platform', 'providers'],
   catalog: ['core', 'platform', 'providers'],
-  routing: ['core', 'platform', 'catalog'],
-  operations: [
+  'offer-health': ['core', 'platform', 'catalog'],
+  operators: [
     'core',
     'platform',
     'providers',
@@ -22,25 +22,35 @@ const ALLOWED = {
     'billing',
     'payments',
     'catalog',
-    'routing',
+    'offer-health',
   ],
-  calls: ['core', 'platform', 'providers', 'accounts', 'byok', 'webhooks', 'billing', 'catalog', 'routing'],
+  calls: [
+    'core',
+    'platform',
+    'providers',
+    'accounts',
+    'byok',
+    'webhooks',
+    'billing',
+    'catalog',
+    'offer-health',
+  ],
   http: [
     'core',
     'platform',
     'providers',
     'accounts',
     'byok',
-    'operations',
+    'operators',
     'webhooks',
     'billing',
     'payments',
     'catalog',
-    'routing',
+    'offer-health',
     'calls',
   ],
 }
-const STORES = '^src/(accounts|byok|operations|webhooks|billing|payments|catalog|routing)/'
+const STORES = '^src/(accounts|byok|operators|webhooks|billing|payments|catalog|offer-health)/'
 
 const layers = Object.entries(ALLOWED).map(([folder, others]) => ({
   name: `${folder}-imports-only-what-it-may`,
@@ -60,11 +70,11 @@ const layers = Object.entries(ALLOWED).map(([folder, others]) => ({
 
 /** What a call passes: whoever works on it need not know what is sold beside it. */
 const CALL_PLANE =
-  '^src/(calls/(api|worker|protocol)/|http/calls/|providers/|routing/|byok/|billing/(holds|settlement)/|core/(calls|failover|routing|text-tokens|media)/)'
+  '^src/(calls/(api|worker|protocol)/|http/calls/|providers/|offer-health/|byok/|billing/(holds|settlement)/|core/(calls|failover|routing|text-tokens|media)/)'
 /** Accounts but for the key cache, money that is paid in, operators, webhooks, presets, what is stored of calls, documentation. */
 const PRODUCT = [
   '^src/accounts/(?!key-cache\\.ts)',
-  '^src/(payments|operations|webhooks)/',
+  '^src/(payments|operators|webhooks)/',
   '^src/calls/(stored-responses|prompt-logs)/',
   '^src/core/(payments|webhooks|presets|alarms)/',
   '^src/core/api/(?!(request-fields|schema-validator)\\.ts)',

@@ -1,3 +1,4 @@
+import { createApiRuntime } from './compose/api-runtime.ts'
 import { readConfig } from './config.ts'
 import { createAccessLogger, createLogger } from './platform/observability/logger.ts'
 import { createMetrics, serveMetrics } from './platform/observability/metrics.ts'
@@ -5,7 +6,6 @@ import { startTracing } from './platform/observability/tracing.ts'
 import { checkPooler } from './platform/postgres/check-pooler.ts'
 import { explainFailedStart } from './platform/process/explain-failed-start.ts'
 import { stopOnSignal } from './platform/process/stop-on-signal.ts'
-import { createApiRuntime } from './runtime.ts'
 
 /** The entry point of the API tier: listens until SIGTERM or SIGINT, then drains. */
 process.title = 'switchyard-api'

@@ -6,8 +6,8 @@ import {
   slackMessage,
 } from '../src/core/alarms/alarm-message.ts'
 import { type AttemptResult, afterAttempt } from '../src/core/webhooks/webhook-retry.ts'
-import type { DestinationTarget } from '../src/operations/alarm-destination-store.ts'
-import type { AlarmNoticeStore, ClaimedDestination } from '../src/operations/alarm-notice-store.ts'
+import type { DestinationTarget } from '../src/operators/alarm-destination-store.ts'
+import type { AlarmNoticeStore, ClaimedDestination } from '../src/operators/alarm-notice-store.ts'
 import type { Mailer } from '../src/platform/network/mailer.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { pollEvery } from '../src/platform/process/poll-every.ts'

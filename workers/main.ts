@@ -1,3 +1,4 @@
+import type { ApiRuntime } from '../src/compose/api-runtime.ts'
 import { readConfig } from '../src/config.ts'
 import { createLogger } from '../src/platform/observability/logger.ts'
 import { createMetrics, serveMetrics } from '../src/platform/observability/metrics.ts'
@@ -5,7 +6,6 @@ import { startMetricExport, startTracing } from '../src/platform/observability/t
 import { checkPooler } from '../src/platform/postgres/check-pooler.ts'
 import { explainFailedStart } from '../src/platform/process/explain-failed-start.ts'
 import { stopOnSignal } from '../src/platform/process/stop-on-signal.ts'
-import type { ApiRuntime } from '../src/runtime.ts'
 
 /**
  * The workers' entry: `node workers/main.ts dispatch` or `… settlement`, or `… all` for the whole gateway in one

@@ -1,7 +1,7 @@
 import type { Money } from '../compose/money.ts'
 import type { People } from '../compose/people.ts'
 import type { Config } from '../config.ts'
-import type { Operator } from '../operations/audit-log.ts'
+import type { Operator } from '../operators/audit-log.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { CommandClients } from './clients.ts'
 import type { CommandInput } from './command-input.ts'

@@ -1,6 +1,6 @@
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
-import { resealAll } from '../operations/reseal-secrets.ts'
+import { resealAll } from '../operators/reseal-secrets.ts'
 import { masterKeyId } from '../platform/sealing.ts'
 import type { AdminCommands } from './admin-command.ts'
 import { type CommandOutput, lines, list, one } from './run-command.ts'

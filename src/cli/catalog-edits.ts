@@ -9,12 +9,12 @@ import { type Config, readConfig } from '../config.ts'
 import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import { editsView } from '../http/admin/catalog-routes.ts'
-import { createAuditLog } from '../operations/audit-log.ts'
+import { createAuditLog } from '../operators/audit-log.ts'
 import {
   type AnnouncedEdits,
   type CatalogManagement,
   createCatalogManagement,
-} from '../operations/catalog-management.ts'
+} from '../operators/catalog-management.ts'
 import { withClients } from './clients.ts'
 import { commandOperator } from './command-input.ts'
 import type { CommandOutput } from './run-command.ts'

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import { LIMIT_RESETS, type LimitReset } from '../core/billing/allowance-period.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { type PicoUsd, parseUsd } from '../core/kernel/money.ts'
-import type { Operator } from '../operations/audit-log.ts'
+import type { Operator } from '../operators/audit-log.ts'
 import { UsageError } from './run-command.ts'
 
 /** The operator of a command: the user of the operating system, by name or number. */

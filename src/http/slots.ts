@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http'
 import type { CallPage } from '../billing/call-records/call-list.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { createSharedRoom } from '../core/kernel/shared-room.ts'
+import type { ReadPage } from './account-api/report-format.ts'
 import { whenResponseCloses } from './calls/event-stream.ts'
-import type { ReadPage } from './report-format.ts'
 
 export interface SlotsOptions {
   max: number

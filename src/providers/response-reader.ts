@@ -1,6 +1,6 @@
 import type { AttemptOutcome } from '../core/calls/attempt-outcome.ts'
 import type { CompletionEvent, FinishReason, OnProgress, UnknownFinish } from '../core/calls/completion.ts'
-import type { NativeStop } from '../core/calls/native-message.ts'
+import type { NativeStop } from '../core/calls/messages-wire.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import {
   type AttemptFailure,

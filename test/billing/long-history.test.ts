@@ -6,6 +6,8 @@ import { ulid } from 'ulid'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccountStore } from '../../src/accounts/account-store.ts'
 import { createInvitationStore } from '../../src/accounts/organisation/invitation-store.ts'
+import { createAccountDeletion } from '../../src/accounts/self-service/account-deletion.ts'
+import { eraseDeletedAccounts } from '../../src/accounts/self-service/account-erasure.ts'
 import {
   CALLS_SEARCHED_MAX,
   type CallPage,
@@ -57,8 +59,6 @@ import { newCallId, newRequestId } from '../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import { DAY_MS, HOUR_MS, isoDay } from '../../src/core/kernel/time.ts'
 import { CALL_PAYMENT_ACCOUNT } from '../../src/core/payments/x402.ts'
-import { createAccountDeletion } from '../../src/operations/account-deletion.ts'
-import { eraseDeletedAccounts } from '../../src/operations/account-erasure.ts'
 import { createCallPaymentStore } from '../../src/payments/x402/call-payment-store.ts'
 import { createSealer } from '../../src/platform/sealing.ts'
 import {

@@ -4,7 +4,7 @@ import { type CatalogEdits, createCatalogEdits } from '../../src/catalog/catalog
 import { readOverlay, writeOverlay } from '../../src/catalog/catalog-overlay.ts'
 import { readRateHistory, recordRates } from '../../src/catalog/rate-history-store.ts'
 import type { Model } from '../../src/core/catalog/catalog.ts'
-import { type CatalogManagement, createCatalogManagement } from '../../src/operations/catalog-management.ts'
+import { type CatalogManagement, createCatalogManagement } from '../../src/operators/catalog-management.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { builtCatalog } from '../helpers/built-catalog.ts'

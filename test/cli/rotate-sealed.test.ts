@@ -10,7 +10,7 @@ import { PLATFORM_KEY_PURPOSE, platformKeyContext } from '../../src/catalog/plat
 import { admin as adminCommand } from '../../src/cli/admin.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
 import { BYOK_KEY_PURPOSE, byokKeyContext } from '../../src/core/routing/byok.ts'
-import { resealAll } from '../../src/operations/reseal-secrets.ts'
+import { resealAll } from '../../src/operators/reseal-secrets.ts'
 import { createRedis } from '../../src/platform/redis/redis.ts'
 import { createSealer, type MasterKeys } from '../../src/platform/sealing.ts'
 import { createEndpointStore, WEBHOOK_SECRET_PURPOSE } from '../../src/webhooks/endpoint-store.ts'

@@ -15,13 +15,13 @@ import { audit } from '../../src/cli/audit.ts'
 import { catalog } from '../../src/cli/catalog.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
 import { trace } from '../../src/cli/trace.ts'
+import { createApiRuntime } from '../../src/compose/api-runtime.ts'
 import { readConfig } from '../../src/config.ts'
 import type { OperatorRole } from '../../src/core/accounts/operator-permissions.ts'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createRedis, type Redis, serversOf } from '../../src/platform/redis/redis.ts'
 import { accountKeys, queuePrefix, shardOf } from '../../src/platform/redis/redis-keys.ts'
-import { createApiRuntime } from '../../src/runtime.ts'
 import {
   type SimulatedProviders,
   startSimulatedProviders,

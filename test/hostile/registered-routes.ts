@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance, HTTPMethods } from 'fastify'
 import pino from 'pino'
+import { createApiRuntime } from '../../src/compose/api-runtime.ts'
 import { readConfig } from '../../src/config.ts'
-import { createApiRuntime } from '../../src/runtime.ts'
 
 export interface RegisteredRoute {
   method: HTTPMethods

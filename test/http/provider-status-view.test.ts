@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CallStats } from '../../src/billing/reports/model-stats-store.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
-import { type ProviderFacts, providerStatusList } from '../../src/http/provider-status-view.ts'
+import { type ProviderFacts, providerStatusList } from '../../src/http/account-api/provider-status-view.ts'
 
 const NOW = Date.UTC(2027, 2, 10, 12, 30)
 const HOUR_MS = 3_600_000

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { CompletionEvent } from '../../src/core/calls/completion.ts'
 import { MAX_NESTING } from '../../src/core/json/json-text.ts'
-import { MessagesReader } from '../../src/providers/anthropic-messages.ts'
 import { openReader } from '../../src/providers/chat-completions.ts'
-import { GenerateContentReader } from '../../src/providers/google-generate-content.ts'
+import { GenerateContentReader } from '../../src/providers/chat-to-google.ts'
+import { MessagesReader } from '../../src/providers/chat-to-messages.ts'
 import type { CompletionReader, StreamSignal } from '../../src/providers/wire.ts'
 
 /** What the events of a stream amount to, and what they said of themselves. */

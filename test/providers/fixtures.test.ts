@@ -4,9 +4,9 @@ import type { CompletionEvent, FinishReason } from '../../src/core/calls/complet
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import type { AttemptFailure } from '../../src/core/failover/attempt-failure.ts'
 import * as anthropicErrors from '../../src/providers/anthropic-errors.ts'
-import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
-import * as google from '../../src/providers/google-generate-content.ts'
+import * as google from '../../src/providers/chat-to-google.ts'
+import * as anthropic from '../../src/providers/chat-to-messages.ts'
 import { SseDecoder } from '../../src/providers/http/sse-decoder.ts'
 import type { CompletionReader, StreamSignal } from '../../src/providers/wire.ts'
 

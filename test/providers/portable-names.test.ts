@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { portableName } from '../../src/core/calls/function-names.ts'
-import { googleGenerateContent } from '../../src/providers/google-generate-content.ts'
+import { googleGenerateContent } from '../../src/providers/chat-to-google.ts'
 import { wireFor } from '../../src/providers/kinds/provider-kinds.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { ChatMessage, SamplingParameters } from '../../src/core/calls/chat-request.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
-import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
+import * as anthropic from '../../src/providers/chat-to-messages.ts'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 

@@ -8,8 +8,8 @@ import { newId } from '../../src/core/kernel/ids.ts'
 import {
   createAlarmDestinationStore,
   type DestinationTarget,
-} from '../../src/operations/alarm-destination-store.ts'
-import { createAlarmNoticeStore } from '../../src/operations/alarm-notice-store.ts'
+} from '../../src/operators/alarm-destination-store.ts'
+import { createAlarmNoticeStore } from '../../src/operators/alarm-notice-store.ts'
 import { createMailer } from '../../src/platform/network/mailer.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createSealer } from '../../src/platform/sealing.ts'

@@ -1,6 +1,6 @@
 import type { AttemptFailure } from '../failover/attempt-failure.ts'
 import type { FinishReason } from './completion.ts'
-import type { NativeStop } from './native-message.ts'
+import type { NativeStop } from './messages-wire.ts'
 import type { Usage } from './usage.ts'
 
 /** How one try at one offer ended, with what is known of it in every case. */

@@ -2,7 +2,7 @@ import { CALL_ERRORS } from './call-errors.ts'
 import type { AttemptRecord, CallEnvelope, Candidate, SettlementRecord } from './call-job.ts'
 import type { CompletionMessage, FinishReason } from './completion.ts'
 import type { FrameBody, FrameError, ReportedUsage } from './frames.ts'
-import type { NativeStop } from './native-message.ts'
+import type { NativeStop } from './messages-wire.ts'
 import type { PicoText, Usage } from './usage.ts'
 
 /**

@@ -4,7 +4,7 @@ import {
   NativeMessageBuilder,
   type NativeStop,
   nativeText,
-} from './native-message.ts'
+} from './messages-wire.ts'
 import type { Usage } from './usage.ts'
 
 /**

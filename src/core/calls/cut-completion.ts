@@ -1,5 +1,5 @@
 import type { CompletionMessage, ToolCall } from './completion.ts'
-import { isToolCall, type NativeBlock } from './native-message.ts'
+import { isToolCall, type NativeBlock } from './messages-wire.ts'
 
 /**
  * The message of a completion that was cut off, without incomplete tool calls, which a client would run as if they were

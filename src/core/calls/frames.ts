@@ -8,7 +8,7 @@ import {
   isDelta,
   type TokenLogprob,
 } from './completion.ts'
-import { type NativeStop, nativeSize } from './native-message.ts'
+import { type NativeStop, nativeSize } from './messages-wire.ts'
 import type { PicoText, Usage } from './usage.ts'
 
 /** The frames that carry a completion from a worker to an API instance, and the control messages in the other direction. */

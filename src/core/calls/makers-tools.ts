@@ -1,5 +1,5 @@
 import { type Fields, isObject } from '../json/json-object.ts'
-import type { NativeRequest } from './native-message.ts'
+import type { NativeRequest } from './messages-wire.ts'
 
 /**
  * Tools that the maker of the messages wire defines: a request names them by a type with a date, and their provider describes

@@ -21,9 +21,9 @@ import {
   TYPE_CHARS_MAX,
   toChatMessages,
   withShortCaching,
-} from './native-content.ts'
-import type { NativeRequest } from './native-message.ts'
-import { chatParameters } from './native-parameters.ts'
+} from './messages-content.ts'
+import { chatParameters } from './messages-to-chat-parameters.ts'
+import type { NativeRequest } from './messages-wire.ts'
 import { fieldsWithoutEffect } from './passed-fields.ts'
 import { checkPairs } from './tool-turns.ts'
 

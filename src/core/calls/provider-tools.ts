@@ -1,7 +1,7 @@
 import type { Model, Offer, Provider, ProviderQuirks, UseKind } from '../catalog/catalog.ts'
 import type { Fields } from '../json/json-object.ts'
 import { isSearch, type MakersTool, makersTool, toolsOf } from './makers-tools.ts'
-import { NATIVE_WIRE, type NativeRequest } from './native-message.ts'
+import { NATIVE_WIRE, type NativeRequest } from './messages-wire.ts'
 
 /** The tools of the maker that the provider runs itself: what they may use of it, and whether an offer gets them. */
 

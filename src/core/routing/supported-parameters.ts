@@ -1,6 +1,6 @@
 import { makersTool } from '../calls/makers-tools.ts'
-import { HOUR_IN_CACHE } from '../calls/native-content.ts'
-import { NATIVE_WIRE } from '../calls/native-message.ts'
+import { HOUR_IN_CACHE } from '../calls/messages-content.ts'
+import { NATIVE_WIRE } from '../calls/messages-wire.ts'
 import type { PassedField } from '../calls/passed-fields.ts'
 import { takesTool } from '../calls/provider-tools.ts'
 import type { Model, Offer, Provider, Wire } from '../catalog/catalog.ts'

@@ -14,7 +14,7 @@ export const EVENT_TYPES = [
   'provider_key.failing',
 ] as const
 export type SubscribedEventType = (typeof EVENT_TYPES)[number]
-/** An account's spend of a week. No webhook gets it; see src/operations/weekly-spend-mails.ts. */
+/** An account's spend of a week. No webhook gets it; see src/accounts/self-service/weekly-spend-mails.ts. */
 export type MailOnlyEventType = 'spend.weekly'
 export type EventType = SubscribedEventType | MailOnlyEventType | 'webhook.test'
 

@@ -7,8 +7,8 @@ import { CLOSED } from '../../core/api/request-fields.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
-import { bySession } from '../account-access.ts'
-import { callSummary } from '../call-lists.ts'
+import { bySession } from '../account-api/account-access.ts'
+import { callSummary } from '../account-api/call-lists.ts'
 
 /** How far back sessions are listed. */
 const RECENT_MS = 90 * DAY_MS

@@ -6,10 +6,10 @@ import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { BREAKER_ALARMS } from '../../core/failover/circuit-breaker.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
-import type { AlarmStore } from '../../operations/alarm-store.ts'
-import { breakerViews, type FollowedBreakers } from '../offer-view.ts'
+import type { AlarmStore } from '../../operators/alarm-store.ts'
+import { breakerViews, type FollowedBreakers } from '../account-api/offer-view.ts'
+import { providerStatusList } from '../account-api/provider-status-view.ts'
 import { needs } from '../plugins/operator-access.ts'
-import { providerStatusList } from '../provider-status-view.ts'
 
 interface StatusSources {
   alarms: Pick<AlarmStore, 'latestOf'>

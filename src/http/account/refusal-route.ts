@@ -6,7 +6,7 @@ import { CLOSED } from '../../core/api/request-fields.ts'
 import { List } from '../../core/api/shared.ts'
 import { TIME_RANGE } from '../../core/billing/usage-query.ts'
 import { TIME_ZONE, zonedTimeRange } from '../../core/billing/zoned-time-range.ts'
-import { bySession } from '../account-access.ts'
+import { bySession } from '../account-api/account-access.ts'
 
 const Query = Type.Object({ ...TIME_RANGE, ...TIME_ZONE }, CLOSED)
 const ROWS_MAX = 100

@@ -15,7 +15,7 @@ import { TIME_ZONE, zonedTimeRange } from '../../core/billing/zoned-time-range.t
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import { bySession } from '../account-access.ts'
+import { bySession } from '../account-api/account-access.ts'
 import { asCsv, csvLine } from '../csv.ts'
 import { createWindowLimit } from '../window-limit.ts'
 

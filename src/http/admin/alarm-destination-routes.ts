@@ -6,7 +6,7 @@ import {
 } from '../../core/api/alarm-destinations.ts'
 import { jsonView } from '../../core/api/json-view.ts'
 import { List } from '../../core/api/shared.ts'
-import type { AlarmDestination } from '../../operations/alarm-destination-store.ts'
+import type { AlarmDestination } from '../../operators/alarm-destination-store.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 

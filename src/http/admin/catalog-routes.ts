@@ -17,7 +17,7 @@ import { List } from '../../core/api/shared.ts'
 import { isAvailable } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import type { AnnouncedEdits } from '../../operations/catalog-management.ts'
+import type { AnnouncedEdits } from '../../operators/catalog-management.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 

@@ -14,7 +14,7 @@ import { List } from '../../core/api/shared.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { HOUR_MS, isoTime } from '../../core/kernel/time.ts'
-import { offerViews, providerView } from '../offer-view.ts'
+import { offerViews, providerView } from '../account-api/offer-view.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 

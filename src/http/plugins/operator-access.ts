@@ -8,7 +8,7 @@ import {
   type Permission,
 } from '../../core/accounts/operator-permissions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import type { Operator } from '../../operations/audit-log.ts'
+import type { Operator } from '../../operators/audit-log.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import { authenticated, bearerToken } from './authenticate.ts'
 

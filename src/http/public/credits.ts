@@ -4,7 +4,7 @@ import { Credits } from '../../core/api/billing.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
-import { ACCOUNT_ID, byReadingKey } from '../account-access.ts'
+import { ACCOUNT_ID, byReadingKey } from '../account-api/account-access.ts'
 import { createSlots } from '../slots.ts'
 
 const READS_MAX = 100

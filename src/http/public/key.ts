@@ -9,7 +9,7 @@ import { allowancePeriod } from '../../core/billing/allowance-period.ts'
 import { type BudgetScope, budgetsOf, keyBudget } from '../../core/billing/budget.ts'
 import { formatUsd, formatUsdOrNull } from '../../core/kernel/money.ts'
 import { isoTimeOrNull } from '../../core/kernel/time.ts'
-import { noStore } from '../account-access.ts'
+import { noStore } from '../account-api/account-access.ts'
 import { askingKey } from '../plugins/authenticate.ts'
 import { createSlots } from '../slots.ts'
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { outcomeOfLostRun } from '../../../src/calls/worker/delivered-outcome.ts'
 import { settlementOf } from '../../../src/core/billing/settlement.ts'
 import type { CallContent, ResultContent } from '../../../src/core/calls/kinds/call-kinds.ts'
-import type { NativeBlock, NativeEvent } from '../../../src/core/calls/native-message.ts'
+import type { NativeBlock, NativeEvent } from '../../../src/core/calls/messages-wire.ts'
 import type { CatalogSnapshot } from '../../../src/core/catalog/catalog.ts'
 import { type Play, type Played, playCall, type Said } from '../../helpers/played-chain.ts'
 

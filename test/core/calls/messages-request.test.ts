@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import { kindOf } from '../../../src/core/calls/kinds/call-kinds.ts'
 import {
-  ignoredMessagesFields,
-  type MessagesBody,
-  nativeContent,
-  parseMessagesRequest,
-} from '../../../src/core/calls/messages-request.ts'
-import {
   extrasBound,
   foldSystemTurns,
   withoutBillingHeader,
   withoutCaching,
   withoutUnsignedThinking,
-} from '../../../src/core/calls/native-content.ts'
+} from '../../../src/core/calls/messages-content.ts'
+import {
+  ignoredMessagesFields,
+  type MessagesBody,
+  nativeContent,
+  parseMessagesRequest,
+} from '../../../src/core/calls/messages-request.ts'
 import type { ApiError } from '../../../src/core/kernel/errors.ts'
 
 const PIXEL =

@@ -10,15 +10,15 @@ import type { CompletionMessage } from '../../../core/calls/completion.ts'
 import { contentKindsOf } from '../../../core/calls/kinds/call-kind.ts'
 import { type CallContent, kindOf } from '../../../core/calls/kinds/call-kinds.ts'
 import { resultUsage } from '../../../core/calls/kinds/result-usage.ts'
-import { nativeTexts } from '../../../core/calls/native-message.ts'
+import { nativeTexts } from '../../../core/calls/messages-wire.ts'
 import type { PromptFault, Usage, UsageFaults } from '../../../core/calls/usage.ts'
 import { readRates } from '../../../core/catalog/token-rates.ts'
 import { sumOfTokens } from '../../../core/media/media-tokens.ts'
 import { learnedFrom, tokensPossible } from '../../../core/routing/learned-tokens.ts'
 import { likelyMedia, promptBoundOf } from '../../../core/text-tokens/prompt-tokens.ts'
+import type { BreakerBoard } from '../../../offer-health/circuit-breaker/breaker-board.ts'
 import type { Logger } from '../../../platform/observability/logger.ts'
 import { countPromptTokens, countTextTokens } from '../../../providers/count-tokens.ts'
-import type { BreakerBoard } from '../../../routing/circuit-breaker/breaker-board.ts'
 
 /** A call with its text, and the candidate that served it. */
 export interface ServedCall {

@@ -1,5 +1,5 @@
 import type { OnProgress, Progress, ToolCallDelta } from '../../../core/calls/completion.ts'
-import { NATIVE_EVENT_CHARS, nativeSize, nativeText } from '../../../core/calls/native-message.ts'
+import { NATIVE_EVENT_CHARS, nativeSize, nativeText } from '../../../core/calls/messages-wire.ts'
 
 /** The densest languages have 8 bytes a token in today's vocabularies, English 5. */
 const BYTES_PER_TOKEN = 8

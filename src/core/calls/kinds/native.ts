@@ -1,16 +1,16 @@
 import type { Offer } from '../../catalog/catalog.ts'
 import { mediaParts } from '../chat-request.ts'
 import { isDispensable, makersTypes } from '../makers-tools.ts'
-import { type NativeContent, nativeContent } from '../messages-request.ts'
 import {
   extrasBound,
   HOUR_IN_CACHE,
   hasLongCaching,
   withoutCaching,
   withShortCaching,
-} from '../native-content.ts'
-import { NATIVE_AT_LIMIT, NATIVE_WIRE, type NativeRequest } from '../native-message.ts'
-import { stopsBeyond } from '../native-parameters.ts'
+} from '../messages-content.ts'
+import { type NativeContent, nativeContent } from '../messages-request.ts'
+import { stopsBeyond } from '../messages-to-chat-parameters.ts'
+import { NATIVE_AT_LIMIT, NATIVE_WIRE, type NativeRequest } from '../messages-wire.ts'
 import { fieldsWithoutEffect } from '../passed-fields.ts'
 import { providerTools } from '../provider-tools.ts'
 import { NATIVE_MEMBERS } from '../read-members.ts'

@@ -15,9 +15,9 @@ import { fromCents, readTopUpAmount } from '../../../core/payments/top-up-amount
 import type { AutoTopUp } from '../../../payments/auto-top-up-store.ts'
 import type { Payments } from '../../../payments/create-payments.ts'
 import type { SavedCard } from '../../../payments/saved-card-service.ts'
-import { bySession } from '../../account-access.ts'
+import { bySession } from '../../account-api/account-access.ts'
+import { topUpOptions } from '../../account-api/top-ups.ts'
 import { createSlots } from '../../slots.ts'
-import { topUpOptions } from '../../top-ups.ts'
 
 /** Maximum threshold and monthly maximum. */
 const USD_MAX = parseUsd('1000000')

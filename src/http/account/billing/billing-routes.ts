@@ -13,10 +13,10 @@ import { Page } from '../../../core/api/shared.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { formatUsd } from '../../../core/kernel/money.ts'
 import { isoDay, isoTime, nextMonthMs } from '../../../core/kernel/time.ts'
-import { bySession } from '../../account-access.ts'
+import { bySession } from '../../account-api/account-access.ts'
+import { topUpOptions } from '../../account-api/top-ups.ts'
 import { PageQuery, pageOf } from '../../page.ts'
 import { actingOn } from '../../plugins/session.ts'
-import { topUpOptions } from '../../top-ups.ts'
 import { balanceView } from '../account-view.ts'
 
 /** Lines of a statement: models of each day, and movements. */

@@ -12,7 +12,7 @@ import { isoTime } from '../../../core/kernel/time.ts'
 import type { InvoiceDocument } from '../../../core/payments/invoice.ts'
 import type { BillingDetails, Invoice } from '../../../payments/invoices/invoice-store.ts'
 import { threads } from '../../../platform/process/thread-pool.ts'
-import { bySession } from '../../account-access.ts'
+import { bySession } from '../../account-api/account-access.ts'
 import { OfId, PageQuery, pageOf } from '../../page.ts'
 
 /** Runs after all tasks that calls wait for. */

@@ -10,6 +10,13 @@ import type { SamplingParameters } from '../../../../src/core/calls/chat-request
 import type { CatalogSnapshot, Offer } from '../../../../src/core/catalog/catalog.ts'
 import { formatBreakerEntry } from '../../../../src/core/failover/circuit-breaker.ts'
 import { newCallId } from '../../../../src/core/kernel/ids.ts'
+import {
+  type BreakerBoard,
+  createBreakerBoard,
+} from '../../../../src/offer-health/circuit-breaker/breaker-board.ts'
+import { enableOffer } from '../../../../src/offer-health/circuit-breaker/breaker-store.ts'
+import { followOfferHealth } from '../../../../src/offer-health/circuit-breaker/offer-health.ts'
+import { createRetryBudget, type RetryBudget } from '../../../../src/offer-health/retry-budget.ts'
 import { createLogger } from '../../../../src/platform/observability/logger.ts'
 import { createRedis, type Redis } from '../../../../src/platform/redis/redis.ts'
 import { HEALTH_BREAKERS, HEALTH_CHANNEL } from '../../../../src/platform/redis/redis-keys.ts'
@@ -18,13 +25,6 @@ import {
   createTransport,
   type Transport,
 } from '../../../../src/providers/provider-clients.ts'
-import {
-  type BreakerBoard,
-  createBreakerBoard,
-} from '../../../../src/routing/circuit-breaker/breaker-board.ts'
-import { enableOffer } from '../../../../src/routing/circuit-breaker/breaker-store.ts'
-import { followOfferHealth } from '../../../../src/routing/circuit-breaker/offer-health.ts'
-import { createRetryBudget, type RetryBudget } from '../../../../src/routing/retry-budget.ts'
 import { UNMEASURED } from '../../../helpers/chain-parts.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import {

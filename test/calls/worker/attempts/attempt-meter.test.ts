@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { type AttemptMeter, createAttemptMeter } from '../../../../src/calls/worker/attempts/attempt-meter.ts'
 import type { AttemptRecord, Candidate } from '../../../../src/core/calls/call-job.ts'
 import type { HealthEffect } from '../../../../src/core/failover/circuit-breaker.ts'
-import { exportBreakers } from '../../../../src/routing/circuit-breaker/breaker-board.ts'
+import { exportBreakers } from '../../../../src/offer-health/circuit-breaker/breaker-board.ts'
 import { offer, provider } from '../../../helpers/planned-catalog.ts'
 
 const OFFER = offer(provider('acme'), 1, {}, 'org/large-1')

@@ -6,12 +6,12 @@ import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-jo
 import type { CallOutcome } from '../../../../src/core/calls/call-outcome.ts'
 import type { CatalogSnapshot, Offer } from '../../../../src/core/catalog/catalog.ts'
 import { newCallId } from '../../../../src/core/kernel/ids.ts'
+import type { BreakerBoard } from '../../../../src/offer-health/circuit-breaker/breaker-board.ts'
 import {
   createProviderClients,
   createTransport,
   type Transport,
 } from '../../../../src/providers/provider-clients.ts'
-import type { BreakerBoard } from '../../../../src/routing/circuit-breaker/breaker-board.ts'
 import {
   offerAt,
   refuses,

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { LimitGuard } from '../../../../src/calls/worker/attempts/limit-guard.ts'
 import { CompletionBuilder, type Delta, type Progress } from '../../../../src/core/calls/completion.ts'
-import type { NativeEvent } from '../../../../src/core/calls/native-message.ts'
+import type { NativeEvent } from '../../../../src/core/calls/messages-wire.ts'
 
 const LIMIT = 100
 /** Twice the limit and 64 tokens, of 8 bytes each. */

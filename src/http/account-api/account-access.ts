@@ -1,0 +1,106 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { KeyRecord } from '../../accounts/key-cache.ts'
+import type { KeyScope } from '../../core/accounts/key-scope.ts'
+import type { Permission } from '../../core/accounts/member-permissions.ts'
+import { ApiError, invalid } from '../../core/kernel/errors.ts'
+import { askingKey, standardKey } from '../plugins/authenticate.ts'
+import { actingOn } from '../plugins/session.ts'
+import type { CallReader } from './call-view.ts'
+
+/** The requester of an account's data. */
+export interface Requester {
+  accountId: string
+  /** The owner that limits count the request for: the account, or an admin key, which has none. */
+  holder: string
+  /** The reader that views of calls are made for. */
+  reader: CallReader
+}
+
+type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+
+/** An onSend hook that forbids caching of an account's data. */
+export const noStore: Hook = async (_request, reply) => {
+  if (reply.statusCode < 400) reply.header('cache-control', 'no-store')
+}
+
+/** The authentication of an account resource's routes. Variants differ in this and in their JSON. */
+export interface AccountAccess {
+  /** `onRequest`: 401 and 403, before a body is read. */
+  hooks: { onRequest: Hook[]; preValidation?: Hook; onSend?: Hook }
+  /** The operations' requirements besides a key. */
+  schema?: { description: string }
+  /** The requester of a request that the hooks accepted. */
+  requester(request: FastifyRequest): Requester
+}
+
+/** Access with a key of the account with this scope. `refusal` is the message of the 403 for admin keys, which have none. */
+export const byKey = (app: FastifyInstance, scope: KeyScope, refusal: string): AccountAccess => ({
+  hooks: {
+    onRequest: [app.requireKey, async (request) => void standardKey(request, refusal), requireScope(scope)],
+    onSend: noStore,
+  },
+  schema: { description: `Needs an API key with the scope \`${scope}\`, which is off by default.` },
+  requester: (request) => {
+    const { accountId } = standardKey(request, refusal)
+    return { accountId, holder: accountId, reader: 'owner' }
+  },
+})
+
+/** Access with a key of the account, and with admin keys, which name one by `account_id`. */
+export const byReadingKey = (app: FastifyInstance): AccountAccess => ({
+  hooks: { onRequest: [app.requireKey, refuseOtherAccount], onSend: noStore },
+  requester: (request) => {
+    const key = askingKey(request)
+    const accountId = accountToRead(key, request.query as { account_id?: string })
+    return { accountId, holder: key.accountId ?? key.keyId, reader: callReader(key) }
+  },
+})
+
+/** Access for a signed-in person with this permission on the session's account. */
+export const bySession = (app: FastifyInstance, permission: Permission): AccountAccess => ({
+  hooks: { onRequest: [app.requirePermission(permission)] },
+  requester: (request) => {
+    const { id } = actingOn(request).account
+    return { accountId: id, holder: id, reader: 'owner' }
+  },
+})
+
+/** The reader of calls for a key. */
+export const callReader = (key: KeyRecord): CallReader => (key.kind === 'admin' ? 'operator' : 'owner')
+
+/** The parameter by which an admin key names an account. */
+export const ACCOUNT_ID = { account_id: Type.Optional(Type.String()) }
+
+/** Throws 403 for a key that names another account than its own. */
+async function refuseOtherAccount(request: FastifyRequest): Promise<void> {
+  const { accountId } = askingKey(request)
+  const { account_id: named } = request.query as Record<string, unknown>
+  if (accountId !== null && typeof named === 'string' && named !== '' && named !== accountId)
+    throw new ApiError('not_permitted', 'This key can read only its own account.')
+}
+
+/** The account that a key reads: its own, or the named one for an admin key. Throws ApiError if it names none. */
+function accountToRead(key: KeyRecord, query: { account_id?: string }): string {
+  const accountId = key.accountId ?? query.account_id
+  if (accountId !== undefined) return accountId
+  throw invalid('account_id', 'An admin key has no account. Name one in `account_id`.')
+}
+
+/** The texts for what each scope permits. */
+const PURPOSES: Record<KeyScope, string> = {
+  provider_keys: 'manage provider keys',
+  top_ups: 'open or read top-ups',
+  presets: 'manage presets',
+  responses: 'read the responses of other keys',
+}
+
+/** An onRequest hook after `requireKey`: 403 for a key without the scope. */
+const requireScope = (scope: KeyScope) => async (request: FastifyRequest) => {
+  if (askingKey(request).scopes.includes(scope)) return
+  throw new ApiError(
+    'not_permitted',
+    `This API key may not ${PURPOSES[scope]}: it does not have the scope \`${scope}\`. ` +
+      'An owner or admin can enable it in the console under API keys → Edit → Permissions, for a key created by a member whose role permits it.',
+  )
+}

@@ -1,0 +1,35 @@
+import { type Static, Type } from 'typebox'
+import type { CallPage, CallQuery } from '../../billing/call-records/call-list.ts'
+import type { ListedCall } from '../../billing/call-records/call-record.ts'
+import type { CallPage as CallPageView } from '../../core/api/calls.ts'
+import { CALL_PAGE, formatCallPosition, parseCallPosition } from '../../core/billing/call-position.ts'
+import { parseMoment } from '../../core/billing/usage-query.ts'
+import { isoTime } from '../../core/kernel/time.ts'
+
+/** A text that calls are searched by. */
+export const SearchText = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }))
+
+const CallPageParameters = Type.Object(CALL_PAGE)
+export type CallPageQuery = Partial<Static<typeof CallPageParameters>>
+
+/** The order and the page of a list of calls from its parameters. Throws ApiError `invalid_request`. */
+export const askedPage = ({
+  sort = 'time',
+  order = 'desc',
+  cursor,
+  at,
+}: CallPageQuery): Pick<CallQuery, 'order' | 'position' | 'atMs'> => ({
+  order: { by: sort, isAscending: order === 'asc' },
+  position: cursor === undefined ? null : parseCallPosition(cursor),
+  atMs: at === undefined ? null : parseMoment(at),
+})
+
+/** The JSON of a page of calls. */
+export const callPage = <T>(page: CallPage, view: (call: ListedCall) => T): CallPageView<T> => ({
+  object: 'list',
+  data: page.calls.map(view),
+  has_more: page.next !== null,
+  next_cursor: page.next && formatCallPosition(page.next),
+  previous_cursor: page.previous && formatCallPosition(page.previous),
+  searched_to: page.searchedToMs === null ? null : isoTime(page.searchedToMs),
+})

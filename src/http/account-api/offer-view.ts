@@ -1,0 +1,151 @@
+import type { PlatformKeys } from '../../catalog/platform-keys.ts'
+import type {
+  CallCounts,
+  OfferHealthView,
+  OfferView,
+  PlatformKeyView,
+  PriceView,
+  ProviderView,
+} from '../../core/api/offers.ts'
+import type { BreakerView } from '../../core/api/operations.ts'
+import type { Model, Offer, Provider, TokenRates } from '../../core/catalog/catalog.ts'
+import { mapRates, rateOf } from '../../core/catalog/token-rates.ts'
+import { breakerState } from '../../core/failover/circuit-breaker.ts'
+import { formatRate } from '../../core/kernel/money.ts'
+import { isoTime, isoTimeOrNull } from '../../core/kernel/time.ts'
+import { type Endings, sumEndings } from '../../core/routing/measures.ts'
+import { addedTokens } from '../../core/text-tokens/added-tokens.ts'
+import type { OfferHealth } from '../../offer-health/circuit-breaker/offer-health.ts'
+import type { OfferMeasures } from '../../offer-health/offer-measures.ts'
+
+/** The data about offers that the API tier follows. */
+export interface OfferKnowledge {
+  health: OfferHealth
+  measures: OfferMeasures
+  platformKeys: PlatformKeys
+}
+
+/** The offers of a model for operators; withdrawn ones come last. */
+export const offerViews = (model: Model, known: OfferKnowledge): OfferView[] => [
+  ...model.offers.map((offer) => offerView(model, offer, offer.withheld ?? null, known)),
+  ...(model.withdrawn ?? []).map(({ offer, reason }) => offerView(model, offer, reason, known)),
+]
+
+function offerView(
+  model: Model,
+  offer: Offer,
+  withheld: OfferView['withheld'],
+  { health, measures }: OfferKnowledge,
+): OfferView {
+  const stats = measures.stats(offer.id)
+  return {
+    id: offer.id,
+    model: model.id,
+    provider: offer.provider.id,
+    upstream_model: offer.upstreamModel,
+    unit: model.unit ?? null,
+    shared: offer.shared && withheld === null,
+    withheld,
+    priority: offer.priority,
+    health: healthView(offer.id, health),
+    added_tokens: {
+      stated: addedTokens(model),
+      learned: health
+        .allLearned(offer.id)
+        .map(({ kinds, tokens, untilMs }) => ({ content: kinds, tokens, until: isoTime(untilMs) })),
+    },
+    last_minute: callCounts(stats.lastMinute),
+    last_ten_minutes: callCounts(stats.lastTenMinutes),
+    first_token_ms: stats.firstTokenMs,
+    tokens_per_second: stats.tokensPerSecond,
+    cost: priceView(offer.cost, model),
+    rate: priceView(model.rate, model),
+    margin: priceView(
+      mapRates(model.rate, (rate, kind) => rate - rateOf(offer.cost, kind)),
+      model,
+    ),
+  }
+}
+
+/** A provider with the summary of its offers. */
+export function providerView(
+  provider: Provider,
+  offers: readonly Offer[],
+  known: OfferKnowledge,
+): ProviderView {
+  const states = { ready: 0, probe: 0, 'rate-limited': 0, down: 0 }
+  for (const offer of offers) states[healthView(offer.id, known.health).state]++
+  const stats = offers.map((offer) => known.measures.stats(offer.id))
+  const { breaker, reason, until } = healthView(provider.id, known.health)
+  return {
+    id: provider.id,
+    name: provider.name,
+    wire: provider.wire,
+    zdr: provider.zdr,
+    data_collection: provider.dataCollection,
+    key: platformKeyView(provider, known.platformKeys),
+    offers: offers.length,
+    shared_offers: offers.filter((offer) => offer.shared).length,
+    health: states,
+    breaker: { breaker, reason, until },
+    last_minute: callCounts(sumEndings(stats.map(({ lastMinute }) => lastMinute))),
+    last_ten_minutes: callCounts(sumEndings(stats.map(({ lastTenMinutes }) => lastTenMinutes))),
+  }
+}
+
+function platformKeyView(provider: Provider, keys: PlatformKeys): PlatformKeyView {
+  const stored = keys.stored(provider.id)
+  return {
+    source: provider.apiKeyEnv === null ? 'not_needed' : (keys.find(provider)?.source ?? 'none'),
+    variable: provider.apiKeyEnv,
+    stored: stored && { last4: stored.last4, author: stored.author, created_at: stored.createdAt },
+  }
+}
+
+function healthView(id: string, health: OfferHealth): OfferHealthView {
+  const { kind } = health.health(id)
+  const { breaker, level, reason, untilMs, rateLimitedUntilMs } = health.state(id)
+  return {
+    state: kind === 'gone' ? 'down' : kind,
+    breaker,
+    level,
+    reason,
+    until: isoTimeOrNull(untilMs),
+    rate_limited_until: isoTimeOrNull(rateLimitedUntilMs),
+  }
+}
+
+function callCounts({ success, failure, 'rate-limited': rateLimited }: Endings): CallCounts {
+  const answered = success + failure
+  return {
+    success,
+    failure,
+    rate_limited: rateLimited,
+    success_share: answered === 0 ? null : success / answered,
+  }
+}
+
+const priceView = (rates: TokenRates, { unit }: Model): PriceView => ({
+  prompt: formatRate(rates.prompt),
+  completion: formatRate(rates.completion),
+  ...(unit && { units: formatRate(rateOf(rates, 'units')) }),
+})
+
+/** What is read of the health of offers to list its breakers. */
+export type FollowedBreakers = Pick<OfferHealth, 'subjects' | 'breaker' | 'rateLimitedUntil' | 'fleetNow'>
+
+/** The breakers that are not closed; times by the fleet's clock. */
+export function breakerViews(health: FollowedBreakers): BreakerView[] {
+  const now = health.fleetNow()
+  return health.subjects().flatMap((subject): BreakerView[] => {
+    const entry = health.breaker(subject)
+    const limitedUntil = health.rateLimitedUntil(subject)
+    const state = breakerState(entry, now)
+    const views: BreakerView[] = []
+    if (entry && state !== 'closed')
+      views.push({ subject, state, reason: entry.reason, until: isoTime(entry.untilMs) })
+    if (limitedUntil !== null)
+      views.push({ subject, state: 'rate-limited', reason: 'rate-limited', until: isoTime(limitedUntil) })
+    return views
+  })
+}

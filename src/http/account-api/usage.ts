@@ -1,0 +1,121 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type TSchema, Type } from 'typebox'
+import type { Usage as StoredUsage, UsageRow, UsageSums } from '../../billing/reports/usage-store.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
+import { USAGE_GROUPS, Usage, type UsageGroup, UsageView } from '../../core/api/usage.ts'
+import { TIME_RANGE, type TimeRange, timeRange } from '../../core/billing/usage-query.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
+import { isoTime } from '../../core/kernel/time.ts'
+import { asCsv, csvLine } from '../csv.ts'
+import { reportSlots, type Slots } from '../slots.ts'
+import { ACCOUNT_ID, type AccountAccess, byReadingKey, bySession } from './account-access.ts'
+import { REPORT_FORMAT, reportFormat } from './report-format.ts'
+
+/** A group of readers, with their parameters and JSON. */
+interface Audience extends AccountAccess {
+  slots: Slots
+  query: object
+  usage: TSchema
+  shown: (usage: UsageView) => unknown
+}
+
+const ROWS_MAX = 10_000
+
+/** GET /v1/usage: calls, tokens and cost of an account by day, model or key, as JSON or CSV. */
+export const usageRoute =
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) =>
+    registerRoute(app, path, {
+      ...byReadingKey(app),
+      slots: reportSlots(),
+      query: { ...REPORT_FORMAT, ...ACCOUNT_ID },
+      usage: Usage,
+      shown: (usage) => ({ object: 'usage', ...usage }),
+    })
+
+/** The same under /console/api, for the session's account. */
+export const consoleUsageRoute: FastifyPluginAsyncTypebox = async (app) =>
+  registerRoute(app, '/usage', {
+    ...bySession(app, 'usage'),
+    slots: app.services.consoleSlots,
+    query: {},
+    usage: UsageView,
+    shown: (usage) => usage,
+  })
+
+function registerRoute(
+  app: Parameters<FastifyPluginAsyncTypebox>[0],
+  path: string,
+  { requester, hooks, ...audience }: Audience,
+): void {
+  const { reports, clock } = app.services
+  const schema = {
+    summary: 'Calls, tokens and cost of an account by day, model or key',
+    querystring: Type.Object(
+      {
+        ...TIME_RANGE,
+        group_by: Type.Enum([...USAGE_GROUPS], { default: 'day' }),
+        ...(audience.query as Record<never, TSchema>),
+      },
+      CLOSED,
+    ),
+    response: { 200: audience.usage },
+  }
+  app.get(path, { ...hooks, schema }, async (request, reply) => {
+    const { accountId, holder } = requester(request)
+    const { group_by: group, ...query } = request.query
+    const range = timeRange(query, clock())
+    const format = reportFormat(request)
+    return audience.slots.run(holder, async () => {
+      const usage = await reports.usage.usage(accountId, range, group, ROWS_MAX)
+      if (usage === null)
+        throw new ApiError(
+          'invalid_request',
+          `The result has more than ${ROWS_MAX} rows. Choose a shorter period.`,
+        )
+      return format === 'csv'
+        ? asCsv(reply, `usage-by-${group}`).send(usageCsv(usage, group))
+        : audience.shown(usageView(usage, range, group))
+    })
+  })
+}
+
+const usageView = (usage: StoredUsage, range: TimeRange, group: UsageGroup): UsageView => ({
+  from: isoTime(range.fromMs),
+  to: isoTime(range.toMs),
+  group_by: group,
+  data: usage.rows.map((row) => rowView(row, group)),
+  total: sumsView(usage.total),
+})
+
+const rowView = (row: UsageRow, by: UsageGroup) => ({ ...groupView(row, by), ...sumsView(row) })
+
+function groupView({ group, keyName }: UsageRow, by: UsageGroup) {
+  switch (by) {
+    case 'day':
+      return { day: group }
+    case 'model':
+      return { model: group }
+    case 'key':
+      return { key_id: group, key_name: keyName }
+  }
+}
+
+/** Counts are exact as JSON numbers up to 2^53, far above a year's tokens of any account; money is text. */
+const sumsView = ({ calls, promptTokens, completionTokens, chargePico }: UsageSums) => ({
+  calls: Number(calls),
+  prompt_tokens: Number(promptTokens),
+  completion_tokens: Number(completionTokens),
+  total_tokens: Number(promptTokens + completionTokens),
+  cost_usd: formatUsd(chargePico),
+})
+
+const NO_CALLS = { calls: 0n, promptTokens: 0n, completionTokens: 0n, chargePico: 0n }
+
+/** The rows without their total, so that a sum over the file's column counts each value once. */
+function usageCsv({ rows }: StoredUsage, by: UsageGroup): string {
+  const head = Object.keys(rowView({ group: '', keyName: null, ...NO_CALLS }, by))
+  const lines = rows.map((row) => csvLine(Object.values(rowView(row, by))))
+  return csvLine(head) + lines.join('')
+}
