@@ -9,11 +9,13 @@ import {
 import { catalogModel } from '../../src/catalog/model-list.ts'
 import { pricingFeed } from '../../src/catalog/pricing-feed.ts'
 import { costOf, mostPromptCost } from '../../src/core/billing/pricing.ts'
+import { NOTHING_PRODUCED } from '../../src/core/calls/attempt-outcome.ts'
 import type { ChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
 import { readRates } from '../../src/core/catalog/token-rates.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
 import { builtCatalog } from '../helpers/built-catalog.ts'
+import { candidateOf, chatOf, envelopeOf } from '../helpers/call-shapes.ts'
 import { planOf } from '../helpers/plan-of.ts'
 
 const LIST = { prompt: '1', completion: '4', cache_read: '0.1', cache_write: '1.25' }
@@ -72,12 +74,7 @@ const plan = (
       stream: false,
       completionLimit: 10,
       preferences: preferences(),
-      content: {
-        kind: 'chat',
-        messages: [{ role: 'user', content: 'Hi' }],
-        parameters: {},
-        ...(extended && { extended }),
-      },
+      content: chatOf('Hi', extended && { extended }),
       ...request,
     },
     100,
@@ -217,28 +214,13 @@ describe('what a provider reports of its prompt cache', () => {
   })
 
   const charged = async (cachedTokens: number, rate: Record<string, string>) => {
-    const served = {
-      offerId: 'alpha/one',
-      modelId: 'test/one',
-      requestedModel: 'test/one',
-      rate: { prompt: '10', completion: '2', ...rate },
-      rateVersion: 'v1',
-      contextLength: 10_000,
-      promptTokensBound: 200,
-      completionLimit: 50,
-      reasoning: false,
-    }
-    const produced = { usage: null, thinkingBytes: 0, reasoningTokens: 0 }
+    const served = candidateOf({ rate: { prompt: '10', completion: '2', ...rate } })
     const answer = {
       text: 'one two three',
       finalUsage: { promptTokens: 80, completionTokens: 3, cachedTokens },
-      produced,
+      produced: NOTHING_PRODUCED,
     }
-    const call = {
-      envelope: {},
-      body: { kind: 'chat', messages: [], parameters: {} },
-      served,
-    } as unknown as Parameters<typeof usageOf>[1]
+    const call = { envelope: envelopeOf(), body: chatOf(), served }
     const { used } = await usageOf(answer, call, { text: async () => 3, prompt: async () => 90 })
     return { ...used, cost: costOf(used.usage, readRates(served.rate)) }
   }

@@ -11,6 +11,7 @@ import { feeRate } from '../../src/core/routing/plan-candidate.ts'
 import type { PlanOptions } from '../../src/core/routing/plan-offers.ts'
 import { promptBoundOf } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { builtCatalog } from '../helpers/built-catalog.ts'
+import { chatOf } from '../helpers/call-shapes.ts'
 import { contentParts } from '../helpers/content-parts.ts'
 import { planOf } from '../helpers/plan-of.ts'
 
@@ -74,7 +75,7 @@ const requestOf = (message: ChatMessage, maxPrompt?: string): ChatRequest => ({
       request: undefined,
     },
   },
-  content: { kind: 'chat', messages: [message], parameters: {} },
+  content: chatOf([message]),
 })
 
 const OPTIONS: PlanOptions = {

@@ -67,11 +67,12 @@ export const model = (id: string, offers: Offer[], more: Partial<Model> = {}): M
   ...more,
 })
 
-export const snapshot = (models: Model[]): CatalogSnapshot => ({
+/** `offers`: by default those of the models. */
+export const snapshot = (models: Model[], offers = models.flatMap((one) => one.offers)): CatalogSnapshot => ({
   version: 'v',
   generatedAt: 0,
   models: new Map(models.map((one) => [one.id, one])),
-  offers: new Map(models.flatMap((one) => one.offers).map((one) => [one.id, one])),
+  offers: new Map(offers.map((one) => [one.id, one])),
   autoLadder: models.filter((one) => one.auto).sort(compareByPrice),
 })
 

@@ -16,12 +16,13 @@ import {
   type FailureKind,
 } from '../../src/core/failover/attempt-failure.ts'
 import type { RouteHealth } from '../../src/core/failover/failover-state.ts'
-import { newCallId } from '../../src/core/kernel/ids.ts'
 import { greaterOf } from '../../src/core/kernel/money.ts'
 import { createLogger } from '../../src/platform/observability/logger.ts'
 import type { AttemptRequest, ProviderClient } from '../../src/providers/wire.ts'
 import type { AttemptResult } from './attempt-result.ts'
+import { candidateOf, chatOf, envelopeOf } from './call-shapes.ts'
 import { UNMEASURED } from './chain-parts.ts'
+import { snapshot } from './planned-catalog.ts'
 import { offerAt } from './scripted-provider.ts'
 
 /** A text or another delta, bytes of thinking, a silence, or the moment at which the client hangs up. */
@@ -74,13 +75,7 @@ const FINISHES = new Set<unknown>(['stop', 'length', 'tool_calls', 'content_filt
 /** Runs a call through the failover chain, with providers that play their parts and nothing else real but time. */
 export async function playCall(call: PlayedCall): Promise<Played> {
   const offers = call.routes.map(({ offer }, index) => offerAt('http://none', offer, `p${index}/m`))
-  const catalog: CatalogSnapshot = {
-    version: 'test',
-    generatedAt: 0,
-    models: new Map(),
-    autoLadder: [],
-    offers: new Map(offers.map((offer) => [offer.id, offer])),
-  }
+  const catalog = snapshot([], offers)
   const leaving = new AbortController()
   const requests: AttemptRequest[] = []
   const opened: number[] = []
@@ -119,14 +114,10 @@ export async function playCall(call: PlayedCall): Promise<Played> {
     now: Date.now,
     random: () => 0,
   })
-  const envelope = envelopeOf(call, offers)
+  const envelope = plannedEnvelope(call, offers)
   const outcome = await chain({
     envelope,
-    body: call.content ?? {
-      kind: 'chat',
-      messages: call.messages ?? [{ role: 'user', content: 'hello world' }],
-      parameters: {},
-    },
+    body: call.content ?? chatOf(call.messages),
     signal: leaving.signal,
     upstream: new AbortController().signal,
     send(frame) {
@@ -175,38 +166,16 @@ async function play(
   return ended({ kind: 'failed', failure })
 }
 
-function envelopeOf({ routes, stream = true }: PlayedCall, offers: readonly Offer[]): CallEnvelope {
-  const now = Date.now()
-  const candidates = routes.map(
-    ({ candidate }, index): Candidate => ({
-      offerId: offers[index]!.id,
-      modelId: 'm',
-      requestedModel: candidate?.modelId ?? 'm',
-      rate: { prompt: '1000000', completion: '2000000' },
-      rateVersion: 'v1',
-      contextLength: 8_000,
-      promptTokensBound: 100,
-      completionLimit: 64,
-      reasoning: false,
-      ...candidate,
-    }),
+function plannedEnvelope({ routes, stream = true }: PlayedCall, offers: readonly Offer[]): CallEnvelope {
+  const candidates = routes.map(({ candidate }, index) =>
+    candidateOf({ offerId: offers[index]!.id, ...candidate }),
   )
   // As the plan holds: the most that the dearest candidate may cost.
   const mostCost = ({ rate, promptTokensBound, completionLimit }: Candidate) =>
     costOf({ promptTokens: promptTokensBound, completionTokens: completionLimit }, readRates(rate))
-  return {
-    id: newCallId(),
-    accountId: 'acct_1',
-    keyId: 'key_1',
-    requestId: 'request-1',
-    requestedModel: 'm',
+  return envelopeOf({
     stream,
-    replyChannel: 'none',
     candidates,
     holdPico: String(candidates.map(mostCost).reduce<bigint>(greaterOf, 0n)),
-    idempotencyRecord: null,
-    admittedAt: now,
-    queueDeadlineAt: now + 15_000,
-    callDeadlineAt: now + 600_000,
-  }
+  })
 }

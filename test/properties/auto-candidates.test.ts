@@ -11,6 +11,7 @@ import { chatNeeds } from '../../src/core/calls/kinds/chat.ts'
 import { type CatalogSnapshot, compareByPrice, type Model } from '../../src/core/catalog/catalog.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
 import { builtCatalog } from '../helpers/built-catalog.ts'
+import { model, snapshot } from '../helpers/planned-catalog.ts'
 
 const price = ({ listPrice }: Model) => listPrice.prompt * 3n + listPrice.completion
 const tools = [{ type: 'function', function: { name: 'look', parameters: {} } }]
@@ -102,17 +103,13 @@ describe('no candidate of auto costs more than a newer model of its line that ca
     `${vendor}/${['m', version, line].filter((part) => part !== undefined).join('-')}`
   const toModel = (one: Made): Model => {
     const rate = picoUsdPerToken(BigInt(Math.round(one.usd * 1_000_000)))
-    return {
-      id: idOf(one),
+    return model(idOf(one), [], {
       vendor: one.vendor,
       contextLength: one.contextLength,
-      inputModalities: ['text'],
       supportedParameters: one.takesTools ? ['tools'] : [],
-      reasoning: false,
       listPrice: { prompt: rate, completion: rate },
       rate: { prompt: rate, completion: rate },
-      offers: [],
-    } as unknown as Model
+    })
   }
 
   test('in any catalog, for any profile, price of a point and preferences', () => {
@@ -129,7 +126,7 @@ describe('no candidate of auto costs more than a newer model of its line that ca
           const autoLadder = all.map(toModel).sort(compareByPrice)
           const body = { routing_profile: profile, ...(asks ? { tools } : {}) }
           const usable = ({ id }: Model) => known.get(id)!.usable
-          const chosen = candidates({ autoLadder } as unknown as CatalogSnapshot, pointUsd, body, usable)
+          const chosen = candidates(snapshot(autoLadder), pointUsd, body, usable)
           expect(chosen.length).toBeGreaterThan(0)
           const needsTools = asks || profile === 'agentic'
           const canTake = (one: Made) => one.usable && (one.takesTools || !needsTools)

@@ -4,7 +4,7 @@ import { usageOf } from '../../src/calls/worker/attempts/call-usage.ts'
 import { assertBalanced, balanceChange, capturePosting } from '../../src/core/billing/postings.ts'
 import { settlementOf } from '../../src/core/billing/settlement.ts'
 import { NOTHING_PRODUCED } from '../../src/core/calls/attempt-outcome.ts'
-import type { CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
+import type { Candidate } from '../../src/core/calls/call-job.ts'
 import type { ChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
@@ -13,6 +13,7 @@ import type { PlanOptions } from '../../src/core/routing/plan-offers.ts'
 import type { RoutingPlan } from '../../src/core/routing/routing-plan.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { builtCatalog } from '../helpers/built-catalog.ts'
+import { chatOf, envelopeOf } from '../helpers/call-shapes.ts'
 import { planOf } from '../helpers/plan-of.ts'
 
 const price = fc.tuple(fc.nat(400), fc.nat(999_999)).map(([whole, decimals]) => `${whole}.${decimals}`)
@@ -107,7 +108,7 @@ describe('a charge is never above its hold', () => {
               ? plan.worstCase
               : plan.dearestPrompt + BigInt(limit) * plan.dearestCompletionRate
           const candidates = plan.candidates.map((candidate) => limited(candidate, limit))
-          const envelope = envelopeFor(candidates, hold)
+          const envelope = envelopeOf({ candidates, holdPico: String(hold) })
           const served = candidates[at % candidates.length]!
           const finalUsage = { promptTokens: prompt, completionTokens: completion }
           const { used } = await usageOf(
@@ -196,22 +197,6 @@ function requestFor(
         request: maxPrice === undefined ? undefined : picoUsd(BigInt(maxPrice) * parseUsd('0.000001')),
       },
     },
-    content: { kind: 'chat', messages: [{ role: 'user', content: prompt }], parameters: {} },
+    content: chatOf(prompt),
   }
 }
-
-const envelopeFor = (candidates: Candidate[], hold: bigint): CallEnvelope => ({
-  id: 'chatcmpl_1',
-  accountId: 'acct_1',
-  keyId: 'key_1',
-  requestId: 'r',
-  requestedModel: 'auto',
-  stream: false,
-  replyChannel: 'c',
-  candidates,
-  holdPico: String(hold),
-  idempotencyRecord: null,
-  admittedAt: 0,
-  queueDeadlineAt: 0,
-  callDeadlineAt: 0,
-})

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { ApiError } from '../../src/core/kernel/errors.ts'
-import { openReader } from '../../src/providers/chat-completions.ts'
+import { chatCompletions, openReader } from '../../src/providers/chat-completions.ts'
 import type { TransportFailureKind } from '../../src/providers/http/exchange.ts'
 import type { ResponseFiles } from '../../src/providers/response-files.ts'
 import { ResponseReader } from '../../src/providers/response-reader.ts'
 import { type AttemptResult, takenApart } from '../helpers/attempt-result.ts'
 import { textEvent } from '../helpers/scripted-provider.ts'
+import { stubOf } from '../helpers/stub-of.ts'
 
 /** How an attempt ends whose provider says something, is silent for so long, and closes. */
 function closedAfter(silentMs: number, body: string, how: TransportFailureKind | 'end'): AttemptResult {
@@ -14,7 +15,7 @@ function closedAfter(silentMs: number, body: string, how: TransportFailureKind |
   const exchange = { token: nothing, cutShort: nothing, endAfter: nothing, drain: nothing, abort: nothing }
   const reader = new ResponseReader({
     exchange: { ...exchange, silentMs },
-    wire: {} as never,
+    wire: chatCompletions,
     answer: openReader(),
     onProgress: () => undefined,
     now: () => 0,
@@ -55,13 +56,13 @@ async function refusedByStore(error: ApiError): Promise<AttemptResult> {
   const exchange = { token: nothing, cutShort: nothing, endAfter: nothing, drain: nothing, abort: nothing }
   const reader = new ResponseReader({
     exchange: { ...exchange, silentMs: 0 },
-    wire: {} as never,
+    wire: chatCompletions,
     answer: openReader(),
-    files: {
+    files: stubOf<ResponseFiles>({
       push: () => true,
       end: () => Promise.reject(error),
       discard: nothing,
-    } as unknown as ResponseFiles,
+    }),
     onProgress: nothing,
     now: () => 0,
     resolve: (outcome) => resolve(takenApart(outcome).result),

@@ -1,34 +1,23 @@
 import { expect, test } from 'vitest'
 import { usageOf } from '../../src/calls/worker/attempts/call-usage.ts'
 import { costOf } from '../../src/core/billing/pricing.ts'
-import type { Candidate } from '../../src/core/calls/call-job.ts'
+import { NOTHING_PRODUCED } from '../../src/core/calls/attempt-outcome.ts'
+import type { Usage } from '../../src/core/calls/usage.ts'
 import { readRates } from '../../src/core/catalog/token-rates.ts'
+import { candidateOf, chatOf, envelopeOf } from '../helpers/call-shapes.ts'
 
-const CANDIDATE: Candidate = {
-  offerId: 'alpha/one',
-  modelId: 'test/one',
-  requestedModel: 'test/one',
+const CANDIDATE = candidateOf({
   rate: { prompt: '1', completion: '2', promptAudio: '4' },
-  rateVersion: 'v1',
-  contextLength: 10_000,
   promptTokensBound: 200,
   media: { bound: { audio: 100 }, likely: { audio: 60 } },
-  completionLimit: 50,
-  reasoning: false,
-}
+})
 
 const COUNTS = { text: async () => 3, prompt: async () => 90 }
 
-async function charged(reported: object | null, candidate = CANDIDATE) {
+async function charged(reported: Partial<Usage> | null, candidate = CANDIDATE) {
   const usage = reported && { promptTokens: 80, completionTokens: 3, ...reported }
-  const produced = { usage: null, thinkingBytes: 0, reasoningTokens: 0 }
-  const body = { kind: 'chat', messages: [], parameters: {} }
-  const answer = { text: 'one two three', finalUsage: usage, produced } as unknown as Parameters<
-    typeof usageOf
-  >[0]
-  const call = { envelope: { holdPico: '100000' }, body, served: candidate } as unknown as Parameters<
-    typeof usageOf
-  >[1]
+  const answer = { text: 'one two three', finalUsage: usage, produced: NOTHING_PRODUCED }
+  const call = { envelope: envelopeOf({ holdPico: '100000' }), body: chatOf(), served: candidate }
   const { used, faults } = await usageOf(answer, call, COUNTS)
   return { usage: used.usage, fault: faults.prompt, cost: costOf(used.usage, readRates(candidate.rate)) }
 }

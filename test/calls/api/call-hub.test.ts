@@ -2,7 +2,6 @@ import { EventEmitter } from 'node:events'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { CallHub } from '../../../src/calls/api/call-hub.ts'
-import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import {
   type ControlMessage,
   encodeFrames,
@@ -10,8 +9,9 @@ import {
   type FrameBody,
 } from '../../../src/core/calls/frames.ts'
 import { type CallId, newCallId } from '../../../src/core/kernel/ids.ts'
-import type { Redis } from '../../../src/platform/redis/redis.ts'
 import { controlChannel } from '../../../src/platform/redis/redis-keys.ts'
+import { envelopeOf } from '../../helpers/call-shapes.ts'
+import { fakeRedis } from '../../helpers/stub-of.ts'
 
 const CALL_MS = 600_000
 const FINISH: FrameBody = ['finish', 'stop', null]
@@ -51,8 +51,8 @@ beforeEach(async () => {
   hub = new CallHub({
     apiId: 'api-1',
     shard: 0,
-    subscriber: subscriber as unknown as Redis,
-    publisher: Object.assign(new EventEmitter(), { publish, hdel }) as unknown as Redis,
+    subscriber: fakeRedis(subscriber),
+    publisher: fakeRedis(Object.assign(new EventEmitter(), { publish, hdel })),
     logger: pino({ level: 'silent' }),
     clock: Date.now,
     places: { add: () => undefined },
@@ -74,8 +74,7 @@ const passed = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 /** `writing`: of the end, which is written later. Absent: at once. */
 const open = (writing?: Promise<void>): CallId => {
   const id = newCallId()
-  const deadlines = { queueDeadlineAt: Date.now() + 15_000, callDeadlineAt: Date.now() + CALL_MS }
-  const envelope = { id, idempotencyRecord: null, ...deadlines } as CallEnvelope
+  const envelope = envelopeOf({ id })
   delivered.set(id, [])
   const sink = {
     frame(body: FrameBody) {
@@ -101,7 +100,6 @@ const lives = (worker: string) => setInterval(() => hearFrom(worker), 500)
 
 test('a call whose frame cannot be written fails alone: its worker is notified and the error is recorded', () => {
   const [other, id] = [open(), newCallId()]
-  const envelope = { id, idempotencyRecord: null, queueDeadlineAt: 0, callDeadlineAt: Date.now() + CALL_MS }
   const written: FrameBody[] = []
   const recorded: Array<[code: string, text: string]> = []
   const sink = {
@@ -113,7 +111,7 @@ test('a call whose frame cannot be written fails alone: its worker is notified a
     tick: () => undefined,
   }
   const errorSent = ({ code }: { code: string }, text: string) => recorded.push([code, text])
-  hub.register(envelope as CallEnvelope, sink, () => undefined, { errorSent })
+  hub.register(envelopeOf({ id }), sink, () => undefined, { errorSent })
   const bodies: FrameBody[] = [
     ['open', 0],
     ['text', 'Hel'],

@@ -1,11 +1,12 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { EndAcknowledgements } from '../../../src/calls/api/end-acknowledgements.ts'
+import { fakeRedis } from '../../helpers/stub-of.ts'
 
 test('delivered ends are acknowledged as often as the instance says', () => {
   const acknowledged: string[] = []
   const hdel = async (_key: string, ...ids: string[]) => acknowledged.push(...ids)
-  const options = { redis: { hdel } as never, channel: 'api', logger: pino({ level: 'silent' }) }
+  const options = { redis: fakeRedis({ hdel }), channel: 'api', logger: pino({ level: 'silent' }) }
   const acknowledgements = new EndAcknowledgements({ ...options, everyMs: 200 })
   for (let nowMs = 0; nowMs < 1_000; nowMs += 100) {
     acknowledgements.add(String(nowMs))
@@ -19,7 +20,7 @@ test('delivered ends are acknowledged about once a second, also after the clock 
   const acknowledged: string[] = []
   const hdel = async (_key: string, ...ids: string[]) => acknowledged.push(...ids)
   const acknowledgements = new EndAcknowledgements({
-    redis: { hdel } as never,
+    redis: fakeRedis({ hdel }),
     channel: 'api',
     logger: pino({ level: 'silent' }),
   })

@@ -7,20 +7,21 @@ import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
 import { writeBody } from '../../../src/core/calls/call-body.ts'
 import type { CallJob } from '../../../src/core/calls/call-job.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
-import type { CatalogSnapshot } from '../../../src/core/catalog/catalog.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
+import { picoUsd } from '../../../src/core/kernel/money.ts'
 import { UNKNOWN_OFFER_STATE } from '../../../src/core/routing/offer-preferences.ts'
 import type { RoutingPlan } from '../../../src/core/routing/routing-plan.ts'
+import { snapshot } from '../../helpers/planned-catalog.ts'
 
 const REQUEST = parseChatRequest({ model: 'test/plain', messages: [{ role: 'user', content: 'Go.' }] })
-const PLAN = {
+const PLAN: RoutingPlan = {
   candidates: [],
-  worstCase: 100n,
-  dearestPrompt: 10n,
+  worstCase: picoUsd(100n),
+  dearestPrompt: picoUsd(10n),
   dearestCompletionRate: 1n,
   completionLimit: 90,
   promptTokens: 10,
-} as unknown as RoutingPlan
+}
 const RATE = { limitRequests: 1, remainingRequests: 1, remainingTokens: 1, resetMs: 0 }
 const ADMITTED = {
   kind: 'admitted',
@@ -35,7 +36,7 @@ const LOADED = { kind: 'balance-unknown', rate: RATE } as const
 async function admit(answers: Array<AdmissionReply | Error>, idempotencyRecord: string | null = null) {
   const seen = { taken: 0, givenBack: 0, ran: [] as Array<[CallJob, string]>, claims: [] as unknown[] }
   const deps = {
-    catalog: () => ({ models: new Map() }) as unknown as CatalogSnapshot,
+    catalog: () => snapshot([]),
     admit: async ({ job }) => {
       seen.claims.push(job?.claim?.token)
       const answer = answers.shift()!

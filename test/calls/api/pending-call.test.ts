@@ -1,23 +1,14 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { PendingCall } from '../../../src/calls/api/pending-call.ts'
-import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import type { ControlMessage, FrameBody } from '../../../src/core/calls/frames.ts'
+import { envelopeOf } from '../../helpers/call-shapes.ts'
 
-const envelope: CallEnvelope = {
+const envelope = envelopeOf({
   id: 'chatcmpl_1',
-  accountId: 'acct_1',
-  keyId: 'key_1',
-  requestId: 'r',
-  requestedModel: 'auto',
-  stream: true,
-  replyChannel: 'c',
-  candidates: [],
-  idempotencyRecord: null,
-  holdPico: '0',
   admittedAt: 0,
   queueDeadlineAt: 15_000,
   callDeadlineAt: 600_000,
-}
+})
 const end: FrameBody = ['finish', 'stop', null]
 
 describe('a pending call', () => {

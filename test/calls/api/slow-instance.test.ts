@@ -5,10 +5,10 @@ import { CallOutbox } from '../../../src/calls/worker/call-outbox.ts'
 import { FramePublisher } from '../../../src/calls/worker/frame-publisher.ts'
 import { listenForControl } from '../../../src/calls/worker/listen-for-control.ts'
 import { RunningCalls } from '../../../src/calls/worker/running-calls.ts'
-import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import type { FrameBody } from '../../../src/core/calls/frames.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import { envelopeOf } from '../../helpers/call-shapes.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 const CALLS = 200
@@ -72,8 +72,6 @@ describe('an API instance that falls so far behind that Redis cuts it off', () =
     const delivered: FrameBody[][] = []
     const running = Array.from({ length: CALLS }, () => {
       const id = newCallId()
-      const callDeadlineAt = Date.now() + 600_000
-      const envelope = { id, idempotencyRecord: null, queueDeadlineAt: callDeadlineAt, callDeadlineAt }
       const bodies: FrameBody[] = []
       delivered.push(bodies)
       const sink = {
@@ -81,7 +79,7 @@ describe('an API instance that falls so far behind that Redis cuts it off', () =
         flush: () => undefined,
         tick: () => undefined,
       }
-      hub.register(envelope as CallEnvelope, sink, () => undefined)
+      hub.register(envelopeOf({ id, queueDeadlineAt: Date.now() + 600_000 }), sink, () => undefined)
       const { channel } = hub
       const outbox = new CallOutbox({ publisher, callId: id, channel, generation: 1, wholeUpToBytes: 0 })
       return calls.add(id, outbox, false)

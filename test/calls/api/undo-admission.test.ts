@@ -1,11 +1,11 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { AdmissionRequest } from '../../../src/billing/holds/admission.ts'
 import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
+import type { CallHub } from '../../../src/calls/api/call-hub.ts'
 import { type DispatchDependencies, undoAdmission } from '../../../src/calls/api/enqueue-and-wait.ts'
-import type { CallEnvelope, CallJob } from '../../../src/core/calls/call-job.ts'
+import type { CallJob } from '../../../src/core/calls/call-job.ts'
 import type { ControlMessage } from '../../../src/core/calls/frames.ts'
-import { newCallId, newId } from '../../../src/core/kernel/ids.ts'
+import { newId } from '../../../src/core/kernel/ids.ts'
 import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
 import { type ClaimedJobs, openClaimedJobs } from '../../../src/platform/queues/claimed-jobs.ts'
 import {
@@ -15,7 +15,10 @@ import {
 } from '../../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import { queuePrefix } from '../../../src/platform/redis/redis-keys.ts'
+import { envelopeOf } from '../../helpers/call-shapes.ts'
+import { admissionOf } from '../../helpers/open-hold.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+import { stubOf } from '../../helpers/stub-of.ts'
 
 /* A call was refused since Redis did not answer in time, and was admitted and enqueued all the same, or was not. */
 const KEPT = async () => true
@@ -44,15 +47,13 @@ describe('taking back a call whose admission is uncertain', () => {
       logger: pino({ level: 'silent' }),
       clock: Date.now,
     })
-    deps = {
-      hub: {
-        tellWorker: (worker: string, message: ControlMessage) => void told.push({ worker, ...message }),
-      },
+    deps = stubOf<DispatchDependencies>({
+      hub: stubOf<CallHub>({ tellWorker: (worker, message) => void told.push({ worker, ...message }) }),
       callJobs: createCallJobs(redis),
       settlementQueue: settlements,
       holds,
       clock: () => nowMs,
-    } as unknown as DispatchDependencies
+    })
   })
   beforeEach(async () => {
     await redis.flushall()
@@ -67,44 +68,21 @@ describe('taking back a call whose admission is uncertain', () => {
 
   function call() {
     const accountId = newId('acct')
-    const envelope = {
-      id: newCallId(),
-      accountId,
-      keyId: 'key_1',
-      requestId: 'req_1',
-      holdPico: '100',
-      candidates: [],
-      admittedAt: nowMs,
-    } as unknown as CallEnvelope
-    return { accountId, envelope }
+    return { accountId, envelope: envelopeOf({ accountId, holdPico: '100', admittedAt: nowMs }) }
   }
 
   async function admitted() {
     const { accountId, envelope } = call()
     await holds.load(accountId, { balancePico: 1_000n, version: 1n })
-    const request: AdmissionRequest = {
+    const request = admissionOf(accountId, {
       callId: envelope.id,
-      accountId,
-      keyId: 'key_1',
-      holdLifetimeMs: 60_000,
-      amountPico: 100n,
-      flexible: false,
-      promptPico: 0n,
-      completionRate: 1n,
-      completionLimit: 1,
-      requestsPerMinute: 1_000,
-      tokensPerMinute: 1_000,
-      tokens: 1,
-      concurrentCalls: 10,
-      accountRequestsPerMinute: 1_000,
-      accountConcurrentCalls: 10,
-      budgets: [],
+      keyId: envelope.keyId,
       job: {
         data: JSON.stringify({ envelope, sealedBody: 'sealed' }),
         turn: { share: 8, step: 1, lastStep: 2 },
         nowMs,
       },
-    }
+    })
     expect(await holds.admit(request)).toMatchObject({ kind: 'admitted', isEnqueued: true })
     return { accountId, envelope }
   }

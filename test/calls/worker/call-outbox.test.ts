@@ -3,18 +3,19 @@ import { CallOutbox } from '../../../src/calls/worker/call-outbox.ts'
 import type { FramePublisher } from '../../../src/calls/worker/frame-publisher.ts'
 import type { Frame } from '../../../src/core/calls/frames.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
+import { stubOf } from '../../helpers/stub-of.ts'
 
 const CALL = 'chatcmpl_1' as CallId
 const label = (index: number) => `chatcmpl_label${index}` as CallId
 
 let sent: Frame[]
 let turn: number
-const publisher = {
-  send: (_channel: string, ...frame: Frame) => sent.push(frame),
+const publisher = stubOf<FramePublisher>({
+  send: (_channel, ...frame) => void sent.push(frame),
   get turn() {
     return turn
   },
-} as unknown as FramePublisher
+})
 const open = (wholeUpToBytes: number) =>
   new CallOutbox({ publisher, callId: CALL, channel: 'c', generation: 1, wholeUpToBytes })
 /** Sends a text in a turn of its own. */

@@ -3,7 +3,8 @@ import { outcomeOfLostRun } from '../../../src/calls/worker/delivered-outcome.ts
 import { settlementOf } from '../../../src/core/billing/settlement.ts'
 import type { CallContent, ResultContent } from '../../../src/core/calls/kinds/call-kinds.ts'
 import type { NativeBlock, NativeEvent } from '../../../src/core/calls/messages-wire.ts'
-import type { CatalogSnapshot } from '../../../src/core/catalog/catalog.ts'
+import { chatOf } from '../../helpers/call-shapes.ts'
+import { rates, snapshot } from '../../helpers/planned-catalog.ts'
 import { type Play, type Played, playCall, type Said } from '../../helpers/played-chain.ts'
 
 const LEAVES = { leaves: true } as const
@@ -57,10 +58,10 @@ test.each([{ by: 'client' }, { by: 'gateway', code: 'internal_error', deliveredC
   async (ending) => {
     const { envelope } = await answeredBy([[{ says: ['a word'] }]], true)
     const delivered = { text: '', candidate: null, finished: false, ending }
-    const call = { envelope, body: { kind: 'chat' } as unknown as CallContent }
+    const call = { envelope, body: chatOf() }
     const recordOf = async (isUnanswered?: true) => {
       const outcome = await outcomeOfLostRun({ ...delivered, ...(isUnanswered && { isUnanswered }) }, call)
-      const catalog = { offers: new Map() } as unknown as CatalogSnapshot
+      const catalog = snapshot([])
       return settlementOf(outcome, envelope, catalog, { claimedAt: 1, finishedAt: 2 })
     }
     expect((await recordOf(true)).isUnanswered).toBe(true)
@@ -69,7 +70,7 @@ test.each([{ by: 'client' }, { by: 'gateway', code: 'internal_error', deliveredC
 )
 
 describe('a client that leaves a task', () => {
-  const speech: ResultContent = { kind: 'speech', input: 'Hello', voice: 'alloy', format: 'wav' } as never
+  const speech: ResultContent = { kind: 'speech', input: 'Hello', voice: 'alloy', format: 'wav' }
   const embeddings: ResultContent = { kind: 'embeddings', input: ['a text'], encoding: 'float' }
   const leave = (content: ResultContent, play: Play, offers = 1) =>
     playCall({
@@ -195,7 +196,7 @@ describe('what a provider bills and no client pays', () => {
     ['a connection that failed', { end: 'connect' as const, httpStatus: null }, false],
   ])('is noted without a first token: %s', async (_name, play, isNoted) => {
     const { outcome } = await playCall({
-      routes: [{ plays: [play], offer: { cost: { prompt: 3n, completion: 4n } as never } }],
+      routes: [{ plays: [play], offer: { cost: rates(3, 4) } }],
       attemptsPerCall: 1,
     })
     const [attempt] = outcome.attempts

@@ -7,7 +7,7 @@ import {
   type FinishStep,
   type RunFinish,
 } from '../../../src/calls/worker/finish-calls.ts'
-import type { CallEnvelope, CallJob } from '../../../src/core/calls/call-job.ts'
+import type { CallJob } from '../../../src/core/calls/call-job.ts'
 import { encodeFrames } from '../../../src/core/calls/frames.ts'
 import { type CallId, newCallId } from '../../../src/core/kernel/ids.ts'
 import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
@@ -31,11 +31,13 @@ import {
   unacknowledgedEndsKey,
 } from '../../../src/platform/redis/redis-keys.ts'
 import { settlementOf } from '../../helpers/billing.ts'
+import { envelopeOf, jobOf } from '../../helpers/call-shapes.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 const LOCK_MS = 600_000
 const CHANNEL = replyChannel('test')
 const ACCOUNT = 'acct_1'
+const TIMES = { admittedAt: 0, queueDeadlineAt: 15_000, callDeadlineAt: 600_000 }
 
 describe('the step that finishes calls', () => {
   let server: TestRedis
@@ -95,7 +97,7 @@ describe('the step that finishes calls', () => {
       deadlineAt: Date.now() + 60_000,
       isOpen: true,
     })
-    await enqueueCall(dispatch, { id } as unknown as CallEnvelope, '', priority)
+    await enqueueCall(dispatch, envelopeOf({ id, ...TIMES }), '', priority)
     await jobs.claim(1)
     return id
   }
@@ -413,7 +415,7 @@ describe('the step that finishes calls', () => {
   test('takes a revived job off the queue, unless another worker has claimed it', async () => {
     const revived = async () => {
       const id = newCallId()
-      await requeueCall(dispatch, { envelope: { id } as unknown as CallEnvelope, sealedBody: '' }, LOCK_MS)
+      await requeueCall(dispatch, jobOf({ id }), LOCK_MS)
       return id
     }
     const [ours, taken] = [await revived(), await revived()]
@@ -452,7 +454,7 @@ describe('the step that claims calls', () => {
   test('claims many at once, those without a priority first, and wakes others only for what is left', async () => {
     const add = async (priority: number) => {
       const id = newCallId()
-      await enqueueCall(dispatch, { id } as unknown as CallEnvelope, '', priority)
+      await enqueueCall(dispatch, envelopeOf({ id, ...TIMES }), '', priority)
       return id
     }
     const late = await add(9)
@@ -473,7 +475,7 @@ describe('the step that claims calls', () => {
   test('claims nothing of a paused queue', async () => {
     await dispatch.pause()
     const id = newCallId()
-    await enqueueCall(dispatch, { id } as unknown as CallEnvelope, '', 0)
+    await enqueueCall(dispatch, envelopeOf({ id, ...TIMES }), '', 0)
     expect(await jobs.claim(3)).toEqual([])
     await dispatch.resume()
     expect((await jobs.claim(3)).map((call) => call.id)).toEqual([id])

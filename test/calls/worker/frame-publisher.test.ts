@@ -3,8 +3,8 @@ import { CallOutbox } from '../../../src/calls/worker/call-outbox.ts'
 import { FramePublisher } from '../../../src/calls/worker/frame-publisher.ts'
 import { RunningCalls } from '../../../src/calls/worker/running-calls.ts'
 import type { Frame } from '../../../src/core/calls/frames.ts'
-import type { Logger } from '../../../src/platform/observability/logger.ts'
-import type { Redis } from '../../../src/platform/redis/redis.ts'
+import { createLogger } from '../../../src/platform/observability/logger.ts'
+import { fakeRedis } from '../../helpers/stub-of.ts'
 
 /** What Redis answers to a message. */
 let listeners: number
@@ -19,13 +19,13 @@ beforeEach(() => {
   calls = new RunningCalls()
   publisher = new FramePublisher({
     worker: 'w1',
-    redis: {
+    redis: fakeRedis({
       publish: async (channel: string, message: string) => {
         published.push(`${channel} ${message}`)
         return listeners
       },
-    } as unknown as Redis,
-    logger: { warn: () => undefined } as unknown as Logger,
+    }),
+    logger: createLogger('silent', 'test'),
     onLost: (frames: readonly Frame[]) => calls.noteLost(frames),
     onUnacknowledged: (channel, subscribedAt) => calls.abortChannel(channel, subscribedAt),
     openChannels: () => calls.channels(),

@@ -3,13 +3,15 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { CallOutbox } from '../../../src/calls/worker/call-outbox.ts'
 import { type HeldLease, Leases } from '../../../src/calls/worker/leases.ts'
 import { RunningCalls } from '../../../src/calls/worker/running-calls.ts'
-import type { CallEnvelope, CallJob } from '../../../src/core/calls/call-job.ts'
+import type { CallJob } from '../../../src/core/calls/call-job.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
+import { jobOf } from '../../helpers/call-shapes.ts'
+import { stubOf } from '../../helpers/stub-of.ts'
 import { ModelQueue } from '../../simulation/model-queue.ts'
 import { SeededRandom } from '../../simulation/seeded-random.ts'
 
 const CALL = 'chatcmpl_1' as CallId
-const JOB: CallJob = { envelope: { id: CALL } as unknown as CallEnvelope, sealedBody: '' }
+const JOB = jobOf({ id: CALL })
 const LOCK_MS = 30_000
 
 let nowMs: number
@@ -27,7 +29,7 @@ const claim = (token: string): number => queue.claim(token, LOCK_MS)!.attemptsSt
 /** The call is claimed by this worker, and runs. */
 function begin(): HeldLease {
   waiting()
-  const outbox = { callId: CALL, generation: 1, keptBytes: 1 } as unknown as CallOutbox
+  const outbox = stubOf<CallOutbox>({ callId: CALL, generation: 1, keptBytes: 1 })
   calls.add(CALL, outbox, false)
   return leases.add(JOB, claim('ours'), nowMs)
 }

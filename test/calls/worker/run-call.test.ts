@@ -1,12 +1,28 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type { FinishResult, FinishStep } from '../../../src/calls/worker/finish-calls.ts'
+import type { FramePublisher } from '../../../src/calls/worker/frame-publisher.ts'
+import type { HeldLease } from '../../../src/calls/worker/leases.ts'
 import { type CallRunnerDependencies, runCall } from '../../../src/calls/worker/run-call.ts'
 import { RunningCalls } from '../../../src/calls/worker/running-calls.ts'
+import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import { Interrupted } from '../../../src/platform/process/interruptible.ts'
+import { chatOf } from '../../helpers/call-shapes.ts'
+import { snapshot } from '../../helpers/planned-catalog.ts'
 import { playCall } from '../../helpers/played-chain.ts'
+import { stubOf } from '../../helpers/stub-of.ts'
 
-const BODY = JSON.stringify({ kind: 'chat', messages: [{ role: 'user', content: 'Hello' }], parameters: {} })
+const BODY = JSON.stringify(chatOf())
+
+const leaseOf = (envelope: CallEnvelope, number: number, stalls = 0): HeldLease => ({
+  job: { envelope, sealedBody: null },
+  generation: number,
+  number,
+  stalls,
+  renewedAt: 0,
+  epoch: '',
+  state: 'held',
+})
 
 /** Runs a call that is answered whole, while its worker stops; returns what it was settled as. */
 async function settledWhileStopping(refusal: FinishResult) {
@@ -17,27 +33,28 @@ async function settledWhileStopping(refusal: FinishResult) {
   expect(outcome.status).toBe('completed')
   const calls = new RunningCalls()
   const finished: FinishStep[] = []
-  const deps = {
+  const deps = stubOf<CallRunnerDependencies>({
     calls,
     leases: { isHeld: async () => true, reclaim: async () => true },
-    publisher: { certain: async (channel: string) => calls.abortChannel(channel, 0), send: () => undefined },
+    publisher: stubOf<FramePublisher>({
+      certain: async (channel) => calls.abortChannel(channel, 0),
+      send: () => undefined,
+    }),
     chain: async () => {
       calls.abortAll('shutdown')
       return outcome
     },
-    catalog: () => ({ offers: new Map() }),
+    catalog: () => snapshot([]),
     countCall: () => undefined,
-    finish: async (ended: FinishStep) => {
+    finish: async (ended) => {
       if (ended.needsSubscriber) return refusal
       finished.push(ended)
       return 'finished'
     },
     logger: pino({ level: 'silent' }),
     clock: () => envelope.admittedAt,
-  } as unknown as CallRunnerDependencies
-  const job = { envelope: { ...envelope, idempotencyRecord: null, replyChannel: 'api' }, sealedBody: null }
-  const lease = { job, generation: 1, number: 1, stalls: 0, renewedAt: 0, epoch: '', state: 'held' as const }
-  expect(await runCall(lease, deps, BODY)).toBe('none')
+  })
+  expect(await runCall(leaseOf(envelope, 1), deps, BODY)).toBe('none')
   return finished.map(({ record: { status, chargePico } }) => ({ status, chargePico }))
 }
 
@@ -60,35 +77,31 @@ async function afterStalls(stalls: number, received: string | null, isInterrupte
   const calls = new RunningCalls()
   const finished: FinishStep[] = []
   const alarms: unknown[] = []
+  const noteAlarm = ({ alarm, subject }: { alarm: string; subject: string }) => alarms.push([alarm, subject])
   let runs = 0
   const delivered = received === null ? null : { text: received, candidate: 0, finished: false }
-  const deps = {
+  const deps = stubOf<CallRunnerDependencies>({
     calls,
-    leases: { isHeld: async () => true },
-    publisher: {
+    leases: { isHeld: async () => true, reclaim: async () => true },
+    publisher: stubOf<FramePublisher>({
       certain: async () => undefined,
       send: () => undefined,
-      ask: () => undefined,
-    },
+    }),
     chain: async () => {
       runs += 1
       if (isInterrupted) throw new Interrupted()
       return outcome
     },
-    catalog: () => ({ offers: new Map() }),
+    catalog: () => snapshot([]),
     countCall: () => undefined,
-    finish: async (ended: FinishStep) => {
+    finish: async (ended) => {
       finished.push(ended)
       return 'finished'
     },
-    logger: {
-      error: (fields: { alarm?: string; subject?: string }) => alarms.push([fields.alarm, fields.subject]),
-    },
+    logger: pino({ level: 'error' }, { write: (line: string) => void noteAlarm(JSON.parse(line)) }),
     clock: () => envelope.admittedAt,
-  } as unknown as CallRunnerDependencies
-  const job = { envelope: { ...envelope, idempotencyRecord: null, replyChannel: 'api' }, sealedBody: null }
-  const lease = { job, generation: 9, number: 9, stalls, renewedAt: 0, epoch: '', state: 'held' as const }
-  const running = runCall(lease, deps, BODY)
+  })
+  const running = runCall(leaseOf(envelope, 9, stalls), deps, BODY)
   calls.control({ kind: 'delivered', callId: envelope.id, generation: 9, delivered })
   expect(await running).toBe('none')
   const [{ record }] = finished as [FinishStep]

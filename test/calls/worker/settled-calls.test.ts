@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { UnsettledCall } from '../../../src/calls/worker/finish-calls.ts'
 import { createLedgerLossCheck, createSettledCalls } from '../../../src/calls/worker/settled-calls.ts'
 import { settlementOf } from '../../helpers/billing.ts'
+import { fakeRedis } from '../../helpers/stub-of.ts'
 
 const MINUTE_MS = 60_000
 const settledCall = () => ({ record: settlementOf('acct_1'), hold: {} }) as UnsettledCall
@@ -29,7 +30,7 @@ test('enqueues it again, and names it, each time that the ledger went back while
   const logged: Array<Record<string, unknown>> = []
   const settled = createSettledCalls({ max: 10, clock: () => 0 })
   const check = createLedgerLossCheck({
-    redis: { get: async () => losses } as never,
+    redis: fakeRedis({ get: async () => losses }),
     settled,
     outbox: { keepUnsent: (call) => void sent.push(call) },
     async resync() {

@@ -4,6 +4,7 @@ import { type RunningCall, RunningCalls } from '../../../src/calls/worker/runnin
 import { askEnded, askTakeover } from '../../../src/calls/worker/takeover.ts'
 import type { DeliveredPrefix } from '../../../src/core/calls/frames.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
+import { stubOf } from '../../helpers/stub-of.ts'
 
 const CALL = 'chatcmpl_1' as CallId
 const SHOWN = { text: 'half of it', candidate: 0, finished: false }
@@ -16,13 +17,13 @@ beforeEach(() => {
   vi.useFakeTimers()
   asked = 0
   calls = new RunningCalls()
-  const outbox = {
+  const outbox = stubOf<CallOutbox>({
     callId: CALL,
     generation: 2,
     run: 'b',
     keptBytes: 1,
-    ask: () => asked++,
-  } as unknown as CallOutbox
+    ask: () => void asked++,
+  })
   call = calls.add(CALL, outbox, false)
 })
 afterEach(() => void vi.useRealTimers())

@@ -215,10 +215,10 @@ test('a longer lifetime in the prompt cache is five minutes, and is named', () =
 
 test('where any wire may serve, an hour in the prompt cache is asked of the targets that have it', () => {
   const hour = { cache_control: { type: 'ephemeral', ttl: '1h' } }
-  const body = {
+  const body: MessagesBody = {
     max_tokens: 10,
     messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi', ...hour }] }],
-  } as unknown as MessagesBody
+  }
   const { content } = parseMessagesRequest(body, { anyWire: true })
   expect(content.request.messages).toEqual(body.messages)
   expect(ignoredMessagesFields(body, { anyWire: true })).toEqual([])

@@ -7,9 +7,8 @@ import {
 import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-job.ts'
 import type { CallOutcome } from '../../../../src/core/calls/call-outcome.ts'
 import type { SamplingParameters } from '../../../../src/core/calls/chat-request.ts'
-import type { CatalogSnapshot, Offer } from '../../../../src/core/catalog/catalog.ts'
+import type { Offer } from '../../../../src/core/catalog/catalog.ts'
 import { formatBreakerEntry } from '../../../../src/core/failover/circuit-breaker.ts'
-import { newCallId } from '../../../../src/core/kernel/ids.ts'
 import {
   type BreakerBoard,
   createBreakerBoard,
@@ -25,8 +24,10 @@ import {
   createTransport,
   type Transport,
 } from '../../../../src/providers/provider-clients.ts'
-import { UNMEASURED } from '../../../helpers/chain-parts.ts'
+import { candidateOf, chatOf, envelopeOf } from '../../../helpers/call-shapes.ts'
+import { PATIENT, UNMEASURED } from '../../../helpers/chain-parts.ts'
 import { eventually } from '../../../helpers/eventually.ts'
+import { snapshot } from '../../../helpers/planned-catalog.ts'
 import {
   DONE,
   event,
@@ -45,17 +46,8 @@ import {
 } from '../../../helpers/scripted-provider.ts'
 import { createTestRedis, type TestRedis } from '../../../helpers/services.ts'
 
-const SETTINGS = {
-  attemptsPerCall: 4,
-  firstTokenTimeoutMs: 30_000,
-  lastFirstTokenTimeoutMs: 30_000,
-  reasoningFirstTokenTimeoutMs: 30_000,
-  reasoningLastFirstTokenTimeoutMs: 30_000,
-  idleTimeoutMs: 30_000,
-  dripTokensMin: 10,
-}
 /** For a provider that falls silent. */
-const IMPATIENT = { settings: { ...SETTINGS, firstTokenTimeoutMs: 300, idleTimeoutMs: 600 } }
+const IMPATIENT = { settings: { ...PATIENT, firstTokenTimeoutMs: 300, idleTimeoutMs: 600 } }
 
 let server: TestRedis
 let redis: Redis
@@ -119,17 +111,9 @@ const bothOffers = (changes: Partial<Offer> = {}): Offer[] => [
   offerAt(beta.baseUrl, changes, 'beta/large-1'),
 ]
 
-const catalogOf = (offers: Offer[]): CatalogSnapshot => ({
-  version: 'test',
-  generatedAt: 0,
-  models: new Map(),
-  autoLadder: [],
-  offers: new Map(offers.map((offer) => [offer.id, offer])),
-})
-
 async function call(options: CallOptions = {}): Promise<Answer> {
   const offers = options.offers ?? bothOffers()
-  const catalog = catalogOf(offers)
+  const catalog = snapshot([], offers)
   const delivered: unknown[] = []
   let text = ''
   const chain = createAttemptChain({
@@ -142,7 +126,7 @@ async function call(options: CallOptions = {}): Promise<Answer> {
     }),
     board,
     budget,
-    settings: SETTINGS,
+    settings: PATIENT,
     logger: createLogger('silent', 'test'),
     now: Date.now,
     random: () => 0,
@@ -151,11 +135,7 @@ async function call(options: CallOptions = {}): Promise<Answer> {
   })
   const outcome = await chain({
     envelope: envelope(offers, options),
-    body: {
-      kind: 'chat',
-      messages: [{ role: 'user', content: 'hello world' }],
-      parameters: options.parameters ?? {},
-    },
+    body: chatOf('hello world', { parameters: options.parameters ?? {} }),
     signal: options.signal ?? new AbortController().signal,
     upstream: new AbortController().signal,
     send(frame) {
@@ -172,33 +152,14 @@ function envelope(
   offers: Offer[],
   { stream = true, candidates = [], timeoutMs = 60_000 }: CallOptions,
 ): CallEnvelope {
-  const now = Date.now()
-  return {
-    id: newCallId(),
-    accountId: 'acct_1',
-    keyId: 'key_1',
-    requestId: 'request-1',
-    requestedModel: 'large-1',
+  return envelopeOf({
     stream,
-    replyChannel: 'none',
-    candidates: offers.map((offer, index) => ({
-      offerId: offer.id,
-      modelId: 'large-1',
-      requestedModel: 'large-1',
-      rate: { prompt: '1000000', completion: '2000000' },
-      rateVersion: 'v1',
-      contextLength: 8_000,
-      promptTokensBound: 100,
-      completionLimit: 64,
-      reasoning: false,
-      ...candidates[index],
-    })),
+    candidates: offers.map(({ id }, index) =>
+      candidateOf({ offerId: id, modelId: 'large-1', ...candidates[index] }),
+    ),
     holdPico: '1000000000',
-    idempotencyRecord: null,
-    admittedAt: now,
-    queueDeadlineAt: now + timeoutMs,
-    callDeadlineAt: now + timeoutMs,
-  }
+    callDeadlineAt: Date.now() + timeoutMs,
+  })
 }
 
 const outcomes = ({ outcome }: Answer) =>
@@ -488,7 +449,7 @@ describe('before the first token', () => {
 
   test('a silent provider is asked once, given more patience when it is the last, and 504 at the end', async () => {
     alpha.play(hangs)
-    const settings = { ...SETTINGS, firstTokenTimeoutMs: 1, lastFirstTokenTimeoutMs: 600 }
+    const settings = { ...PATIENT, firstTokenTimeoutMs: 1, lastFirstTokenTimeoutMs: 600 }
     const startedAt = performance.now()
     const answer = await call({ offers: bothOffers().slice(0, 1), deps: { settings } })
     expect(answer.outcome).toMatchObject({ status: 'failed', error: { code: 'upstream_timeout' } })
@@ -563,7 +524,7 @@ describe('before the first token', () => {
     alpha.play(streams(wholeStream('ok')))
     const [first] = bothOffers()
     const gone = { ...first!, id: 'gone/large-1' }
-    const catalog = catalogOf([first!])
+    const catalog = snapshot([], [first!])
     const answer = await call({ offers: [gone, first!], deps: { catalog: () => catalog } })
     expect(outcomes(answer)).toEqual(['alpha/large-1 ok'])
   })

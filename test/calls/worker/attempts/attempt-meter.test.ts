@@ -1,32 +1,21 @@
 import { Registry } from 'prom-client'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type AttemptMeter, createAttemptMeter } from '../../../../src/calls/worker/attempts/attempt-meter.ts'
-import type { AttemptRecord, Candidate } from '../../../../src/core/calls/call-job.ts'
 import type { HealthEffect } from '../../../../src/core/failover/circuit-breaker.ts'
-import { exportBreakers } from '../../../../src/offer-health/circuit-breaker/breaker-board.ts'
+import {
+  type BreakerBoard,
+  exportBreakers,
+} from '../../../../src/offer-health/circuit-breaker/breaker-board.ts'
+import type { MeasureLog } from '../../../../src/offer-health/offer-measures.ts'
+import { attemptRecordOf, candidateOf } from '../../../helpers/call-shapes.ts'
 import { offer, provider } from '../../../helpers/planned-catalog.ts'
+import { stubOf } from '../../../helpers/stub-of.ts'
 
 const OFFER = offer(provider('acme'), 1, {}, 'org/large-1')
-const CANDIDATE: Candidate = {
-  offerId: OFFER.id,
-  modelId: 'v/large',
-  requestedModel: 'v/large',
-  rate: { prompt: '1', completion: '1' },
-  rateVersion: 'r',
-  contextLength: 1_000,
-  promptTokensBound: 100,
-  completionLimit: 100,
-  reasoning: false,
-}
+const CANDIDATE = candidateOf({ offerId: OFFER.id })
 const PLAN = { candidate: CANDIDATE, offer: OFFER, lastChance: false, rescue: null }
-const record = (outcome: string, firstTokenMs: number | null = 400): AttemptRecord => ({
-  offerId: OFFER.id,
-  outcome,
-  httpStatus: 200,
-  startedAt: 1_000,
-  firstTokenMs,
-  durationMs: 2_400,
-})
+const record = (outcome: string) =>
+  attemptRecordOf({ offerId: OFFER.id, outcome, firstTokenMs: 400, durationMs: 2_400 })
 
 let logged: unknown[][]
 let registry: Registry
@@ -41,7 +30,7 @@ beforeEach(() => {
     speed: (...what: unknown[]) => logged.push(['speed', ...what]),
     close: async () => undefined,
   }
-  meter = createAttemptMeter(log as never, registry)
+  meter = createAttemptMeter(stubOf<MeasureLog>(log), registry)
 })
 
 describe('the meter of attempts', () => {
@@ -80,7 +69,7 @@ describe('the exported breakers', () => {
       { subject: 'beta', breaker: 'half-open' as const, reason: 'refused' as const },
       { subject: 'gamma/limited', breaker: 'closed' as const, reason: null },
     ]
-    exportBreakers({ state: () => state } as never, registry)
+    exportBreakers(stubOf<BreakerBoard>({ state: () => state }), registry)
     const text = await registry.metrics()
     expect(text).toContain(
       'switchyard_offer_breaker_state{provider="acme",model="org/large-1",reason="failing"} 2',

@@ -4,22 +4,27 @@ import { inAttemptSpan } from '../../../../src/calls/worker/attempts/attempt-spa
 import type { AttemptOutcome } from '../../../../src/core/calls/attempt-outcome.ts'
 import type { Usage } from '../../../../src/core/calls/usage.ts'
 import { attemptFailure } from '../../../../src/core/failover/attempt-failure.ts'
+import { picoUsdPerToken } from '../../../../src/core/kernel/money.ts'
 import { inSpan, startTracing } from '../../../../src/platform/observability/tracing.ts'
+import { candidateOf, chatOf, envelopeOf } from '../../../helpers/call-shapes.ts'
+import { offer, provider, rates } from '../../../helpers/planned-catalog.ts'
 import { startTraceCollector, type TraceCollector } from '../../../helpers/trace-collector.ts'
 
 const PARENT = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+const COST = {
+  ...rates(2_000_000, 10_000_000),
+  cacheRead: picoUsdPerToken(200_000n),
+  cacheWrite: picoUsdPerToken(2_500_000n),
+}
 const PLAN = {
-  candidate: { completionLimit: 100, providerKeyId: undefined },
-  offer: {
-    id: 'acme/large-1',
-    upstreamModel: 'large-1',
-    provider: { id: 'moonshotai', baseUrl: 'https://api.acme.example/v1' },
-    cost: { prompt: 2_000_000n, completion: 10_000_000n, cacheRead: 200_000n, cacheWrite: 2_500_000n },
-  },
+  candidate: candidateOf(),
+  offer: offer(provider('moonshotai'), 1, { cost: COST }, 'large-1'),
+  lastChance: false,
+  rescue: null,
 }
 const CALL = {
-  envelope: { id: 'chatcmpl_1', conversation: 'conversation-1' },
-  body: { kind: 'chat', messages: [], parameters: { temperature: 0.5 } },
+  envelope: envelopeOf({ id: 'chatcmpl_1', conversation: 'conversation-1' }),
+  body: chatOf([], { parameters: { temperature: 0.5 } }),
 }
 const FACTS = { httpStatus: 200, firstTokenAt: null, malformedEvents: 0 }
 const USAGE: Usage = { promptTokens: 1_000, completionTokens: 50, cachedTokens: 600, cacheWriteTokens: 100 }
@@ -62,7 +67,7 @@ test('the span of an attempt has usage with cache and reasoning, cost and conver
   ]
   await inSpan('call', { kind: 'CONSUMER', attributes: {}, parent: PARENT }, async () => {
     for (const [index, outcome] of outcomes.entries())
-      await inAttemptSpan(PLAN as never, CALL as never, index + 1, async () => outcome)
+      await inAttemptSpan(PLAN, CALL, index + 1, async () => outcome)
   })
   await tracing.stop()
   const [ended, failed, impossible] = collector.spans.filter(({ name }) => name === 'chat large-1')

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { fittingWindow } from '../../../../src/calls/worker/attempts/fitting-window.ts'
 import { NOTHING_PRODUCED } from '../../../../src/core/calls/attempt-outcome.ts'
-import type { Candidate } from '../../../../src/core/calls/call-job.ts'
-import type { ChatContent } from '../../../../src/core/calls/chat-request.ts'
 import { attemptFailure } from '../../../../src/core/failover/attempt-failure.ts'
 import { promptTokensBound } from '../../../../src/core/text-tokens/prompt-tokens.ts'
 import { countPromptTokens } from '../../../../src/providers/count-tokens.ts'
 import type { ProviderClient } from '../../../../src/providers/wire.ts'
+import { candidateOf, chatOf } from '../../../helpers/call-shapes.ts'
 import { offerAt } from '../../../helpers/scripted-provider.ts'
 
 const WINDOW = 8_192
@@ -18,11 +17,7 @@ const offer = offerAt('http://h/v1')
  * @returns the limits that it was sent, and what became of the last
  */
 async function ask({ repeats, times = 1, wanted = 4_096, continued = 0 }: Asked) {
-  const body: ChatContent = {
-    kind: 'chat',
-    messages: [{ role: 'user', content: TEXT.repeat(repeats) }],
-    parameters: {},
-  }
+  const body = chatOf(TEXT.repeat(repeats))
   const tokens = Math.ceil((await countPromptTokens(body)) * times)
   const limits: number[] = []
   const strict: ProviderClient = {
@@ -34,11 +29,11 @@ async function ask({ repeats, times = 1, wanted = 4_096, continued = 0 }: Asked)
         : { ...facts, kind: 'finished', reason: 'stop', usage: null }
     },
   }
-  const candidate = {
+  const candidate = candidateOf({
     contextLength: WINDOW,
     promptTokensBound: Math.min(WINDOW, promptTokensBound(body.messages, {})),
     completionLimit: wanted,
-  } as Candidate
+  })
   const client = fittingWindow(strict, { candidate, offer }, body)
   const outcome = await client.attempt(
     {

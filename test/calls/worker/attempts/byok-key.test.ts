@@ -2,16 +2,17 @@ import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ByokKeyVault, VaultResult } from '../../../../src/byok/byok-key-vault.ts'
 import { createAttemptChain } from '../../../../src/calls/worker/attempts/attempt-chain.ts'
-import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-job.ts'
 import type { CallOutcome } from '../../../../src/core/calls/call-outcome.ts'
-import type { CatalogSnapshot, Offer } from '../../../../src/core/catalog/catalog.ts'
-import { newCallId } from '../../../../src/core/kernel/ids.ts'
 import type { BreakerBoard } from '../../../../src/offer-health/circuit-breaker/breaker-board.ts'
+import type { RetryBudget } from '../../../../src/offer-health/retry-budget.ts'
 import {
   createProviderClients,
   createTransport,
   type Transport,
 } from '../../../../src/providers/provider-clients.ts'
+import { candidateOf, chatOf, envelopeOf } from '../../../helpers/call-shapes.ts'
+import { PATIENT } from '../../../helpers/chain-parts.ts'
+import { snapshot } from '../../../helpers/planned-catalog.ts'
 import {
   offerAt,
   refuses,
@@ -20,17 +21,9 @@ import {
   streams,
   wholeStream,
 } from '../../../helpers/scripted-provider.ts'
+import { stubOf } from '../../../helpers/stub-of.ts'
 
 const SECRET = 'sk-client-0123456789abcdef'
-const SETTINGS = {
-  attemptsPerCall: 4,
-  firstTokenTimeoutMs: 30_000,
-  lastFirstTokenTimeoutMs: 30_000,
-  reasoningFirstTokenTimeoutMs: 30_000,
-  reasoningLastFirstTokenTimeoutMs: 30_000,
-  idleTimeoutMs: 30_000,
-  dripTokensMin: 10,
-}
 
 let transport: Transport
 let alpha: ScriptedProvider
@@ -46,19 +39,6 @@ afterAll(async () => {
   await beta.close()
 })
 
-const candidate = (offer: Offer, providerKeyId?: string): Candidate => ({
-  offerId: offer.id,
-  modelId: 'm',
-  requestedModel: 'm',
-  rate: { prompt: '1', completion: '1' },
-  rateVersion: 'r1',
-  contextLength: 8_000,
-  promptTokensBound: 100,
-  completionLimit: 100,
-  reasoning: false,
-  ...(providerKeyId !== undefined && { providerKeyId }),
-})
-
 interface Run {
   outcome: CallOutcome
   reported: unknown[][]
@@ -70,19 +50,17 @@ interface Run {
 /** A call on a BYOK key at alpha, then on shared capacity at beta where `fallback`. */
 async function run(answer: VaultResult, { fallback = false, isBudgetLeft = true } = {}): Promise<Run> {
   const offers = [offerAt(alpha.baseUrl, {}, 'alpha/up'), offerAt(beta.baseUrl, {}, 'beta/up')]
-  const catalog = {
-    offers: new Map(offers.map((offer) => [offer.id, offer])),
-  } as unknown as CatalogSnapshot
+  const catalog = snapshot([], offers)
   const report = vi.fn()
   const note = vi.fn()
   const metered: unknown[] = []
   const lines: string[] = []
   const isDown = { kind: 'down', untilMs: Date.now() + 60_000 } as const
-  const board = {
-    health: (offerId: string) => (offerId === 'beta/up' ? { kind: 'ready' } : isDown),
+  const board = stubOf<BreakerBoard>({
+    health: (offerId) => (offerId === 'beta/up' ? { kind: 'ready' } : isDown),
     claimProbe: async () => null,
     report,
-  } as unknown as BreakerBoard
+  })
   const vault: ByokKeyVault = { open: async () => answer, note, stop: async () => undefined }
   const chain = createAttemptChain({
     catalog: () => catalog,
@@ -99,34 +77,21 @@ async function run(answer: VaultResult, { fallback = false, isBudgetLeft = true 
       attempt: (_, record) => metered.push(record),
       answer: (served) => metered.push(served),
     },
-    budget: {
+    budget: stubOf<RetryBudget>({
       countCall: () => undefined,
       ask: async () => isBudgetLeft,
       close: async () => undefined,
-    } as never,
-    settings: SETTINGS,
+    }),
+    settings: PATIENT,
     logger: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
     now: Date.now,
     random: () => 0,
   })
-  const envelope: CallEnvelope = {
-    id: newCallId(),
-    accountId: 'acct_1',
-    keyId: 'key_1',
-    requestId: 'r',
-    requestedModel: 'm',
-    stream: false,
-    replyChannel: 'c',
-    candidates: [candidate(offers[0]!, 'pkey_1'), ...(fallback ? [candidate(offers[1]!)] : [])],
-    holdPico: '1000000',
-    idempotencyRecord: null,
-    admittedAt: Date.now(),
-    queueDeadlineAt: Date.now() + 60_000,
-    callDeadlineAt: Date.now() + 60_000,
-  }
+  const onKey = candidateOf({ offerId: 'alpha/up', providerKeyId: 'pkey_1' })
+  const candidates = fallback ? [onKey, candidateOf({ offerId: 'beta/up' })] : [onKey]
   const outcome = await chain({
-    envelope,
-    body: { kind: 'chat', messages: [{ role: 'user', content: 'Hi' }], parameters: {} },
+    envelope: envelopeOf({ stream: false, candidates, holdPico: '1000000' }),
+    body: chatOf(),
     signal: new AbortController().signal,
     upstream: new AbortController().signal,
     send: () => undefined,

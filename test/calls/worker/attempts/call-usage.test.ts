@@ -6,10 +6,11 @@ import {
   type UsageLimits,
   withinHold,
 } from '../../../../src/calls/worker/attempts/call-usage.ts'
-import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-job.ts'
-import type { CallUsage } from '../../../../src/core/calls/call-outcome.ts'
+import type { Candidate } from '../../../../src/core/calls/call-job.ts'
+import { NOTHING_USED } from '../../../../src/core/calls/call-outcome.ts'
 import type { UsageFaults } from '../../../../src/core/calls/usage.ts'
 import { createLogger } from '../../../../src/platform/observability/logger.ts'
+import { candidateOf, chatOf, envelopeOf } from '../../../helpers/call-shapes.ts'
 
 const LIMITS: UsageLimits = {
   promptTokensBound: 100,
@@ -91,13 +92,13 @@ describe('a prompt beyond its bound', () => {
     await checkUsage(
       { promptTokens, completionTokens: 2 },
       {
-        used: { usage: { promptTokens, completionTokens: 2 } } as CallUsage,
+        used: { ...NOTHING_USED, usage: { promptTokens, completionTokens: 2 } },
         faults: { prompt, completion: false },
       },
       {
-        envelope: { accountId: 'acct_1' } as CallEnvelope,
-        body: { kind: 'chat', messages: [], parameters: {} },
-        served: { offerId: 'acme/one', promptTokensBound: 1_000, ...served } as Candidate,
+        envelope: envelopeOf(),
+        body: chatOf([]),
+        served: candidateOf({ offerId: 'acme/one', promptTokensBound: 1_000, ...served }),
       },
       { board, logger: createLogger('silent', 'test') },
     )

@@ -5,6 +5,7 @@ import { settlementOf } from '../../../../src/core/billing/settlement.ts'
 import { messagesOf } from '../../../../src/core/calls/kinds/call-kinds.ts'
 import { readRates } from '../../../../src/core/catalog/token-rates.ts'
 import { attemptFailure } from '../../../../src/core/failover/attempt-failure.ts'
+import { rates } from '../../../helpers/planned-catalog.ts'
 import { type Play, type Played, type PlayedRoute, playCall } from '../../../helpers/played-chain.ts'
 
 const SAID = ['The quick ', 'brown fox']
@@ -33,7 +34,7 @@ describe('a stream that broke after text', () => {
         model('a', [BREAKS]),
         {
           ...model('b', [{ says: WHOLE, usage }], dear),
-          offer: { cost: { prompt: 3n, completion: 4n } as never },
+          offer: { cost: rates(3, 4) },
         },
       ],
     })

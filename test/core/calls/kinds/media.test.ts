@@ -10,11 +10,11 @@ import {
 } from '../../../../src/core/calls/kinds/image.ts'
 import { normalizeSpeech, SpeechBody, speech } from '../../../../src/core/calls/kinds/speech.ts'
 import { normalizeTranscription, secondsCharged } from '../../../../src/core/calls/kinds/transcription.ts'
-import type { Model } from '../../../../src/core/catalog/catalog.ts'
 import { fileFormat } from '../../../../src/core/media/file-format.ts'
 import { encodePng } from '../../../../tools/simulated-providers/tasks/png.ts'
 import { silentMp3 } from '../../../../tools/simulated-providers/tasks/silent-audio.ts'
 import { encodeWav, toneSamples } from '../../../../tools/simulated-providers/tasks/speech-audio.ts'
+import { model } from '../../../helpers/planned-catalog.ts'
 
 type FormFile = Form['files'][number]
 type ImageBody = Partial<Static<typeof ImageGenerationBody>>
@@ -43,7 +43,7 @@ describe('images', () => {
   const needs = (fields: ImageBody = {}) =>
     image.needs(normalizeImageGeneration({ model: 'm', prompt: 'a fox', ...fields }).content).result!
   const modelOf = (imageUnits: Record<string, number>) =>
-    ({ imageUnits, supportedParameters: [] }) as unknown as Model
+    model('m', [], { imageUnits, supportedParameters: [] })
 
   test.each<[ImageBody, number | null]>([
     [{}, 4],

@@ -7,6 +7,7 @@ import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-jo
 import { kindOf, type ResultContent } from '../../../../src/core/calls/kinds/call-kinds.ts'
 import { readRates } from '../../../../src/core/catalog/token-rates.ts'
 import { promptBoundOf } from '../../../../src/core/text-tokens/prompt-tokens.ts'
+import { candidateOf, envelopeOf } from '../../../helpers/call-shapes.ts'
 
 const rerank = (query: string, documents: string[]): ResultContent => ({
   kind: 'rerank',
@@ -43,21 +44,17 @@ describe('the bounds of a call for a result', () => {
 })
 
 describe('the usage of a call for a result', () => {
-  const candidate = (more: Partial<Candidate> = {}): Candidate => ({
-    offerId: 'alpha/rerank',
-    modelId: 'test/rerank',
-    requestedModel: 'test/rerank',
-    rate: { prompt: '7', completion: '0', units: '1900000000' },
-    rateVersion: 'v1',
-    contextLength: 100,
-    promptTokensBound: 50,
-    units: { kind: 'search', bound: 2 },
-    completionLimit: 0,
-    reasoning: false,
-    ...more,
-  })
+  const candidate = (more: Partial<Candidate> = {}) =>
+    candidateOf({
+      rate: { prompt: '7', completion: '0', units: '1900000000' },
+      contextLength: 100,
+      promptTokensBound: 50,
+      units: { kind: 'search', bound: 2 },
+      completionLimit: 0,
+      ...more,
+    })
   /** The hold of the candidate, and what seven tokens more cost. */
-  const envelope = { holdPico: String(50 * 7 + 2 * 1_900_000_000 + 7 * 7) } as CallEnvelope
+  const envelope = envelopeOf({ holdPico: String(50 * 7 + 2 * 1_900_000_000 + 7 * 7) })
   const body = rerank('a query', ['a document'])
   const counts = { text: async () => 0, prompt: async () => 20 }
 
