@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import { promptField } from '../../src/core/api/reference/prompt-fields.ts'
 import { many, upTo } from './worst-inputs.ts'
 
 /** A body that matches a schema, and in which one thing grows. */
@@ -14,7 +15,7 @@ interface Shape extends Record<string, unknown> {
   type?: string | string[]
   anyOf?: Shape[]
   oneOf?: Shape[]
-  documented?: Shape
+  documented?: Shape | string
   const?: unknown
   enum?: unknown[]
   properties?: Record<string, Shape>
@@ -38,7 +39,10 @@ const SEVERAL = 10_000
 const PARTS = 2_000
 const DEEP = 200
 
-const plain = (shape: Shape): Shape => ({ ...shape, ...shape.documented, documented: undefined })
+const plain = ({ documented, ...shape }: Shape): Shape => ({
+  ...shape,
+  ...(typeof documented === 'string' ? (promptField(documented) as Shape) : documented),
+})
 const alternatives = ({ anyOf, oneOf }: Shape): Shape[] | undefined => anyOf ?? oneOf
 const typesOf = ({ type }: Shape): string[] => [type ?? []].flat()
 

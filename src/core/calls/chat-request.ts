@@ -1,5 +1,4 @@
-import { type Static, type TSchema, Type } from 'typebox'
-import { ChatMessageFields } from '../api/reference/prompt-fields.ts'
+import { type Static, Type } from 'typebox'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import type { RoutingProfile } from '../auto/routing-profiles.ts'
@@ -76,7 +75,7 @@ export const MAX_TOOLS = 1024
 const SCHEMA_CHARS_MAX = 1024 * 1024
 
 /** The tools in the format of each wire. */
-export const toolDefinitions = (documented?: TSchema) =>
+export const toolDefinitions = (documented?: string) =>
   Type.Optional(
     nullable(
       Type.Array(
@@ -92,7 +91,7 @@ export const toolDefinitions = (documented?: TSchema) =>
 /** The outer shape of a chat completion's body. Other top-level fields are accepted and dropped. */
 export const ChatBody = Type.Object(
   {
-    messages: Type.Array(Type.Unknown({ documented: ChatMessageFields }), {
+    messages: Type.Array(Type.Unknown({ documented: 'ChatMessage' }), {
       minItems: 1,
       maxItems: MAX_MESSAGES,
       errorMessage: {

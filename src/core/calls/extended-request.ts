@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox'
-import { ExtendedMessageFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import { type Fields, isObject } from '../json/json-object.ts'
@@ -80,7 +79,7 @@ const effort = EXTENDED_PARAMETERS.reasoning_effort
 export const ExtendedBody = Type.Object(
   {
     ...ChatBody.properties,
-    messages: { ...ChatBody.properties.messages, items: Type.Unknown({ documented: ExtendedMessageFields }) },
+    messages: { ...ChatBody.properties.messages, items: Type.Unknown({ documented: 'ExtendedMessage' }) },
     tools: Type.Optional(
       nullable(
         Type.Array(Tool, {

@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox'
-import { NativeMessageFields, NativeSystemField, NativeToolFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import type { RoutingProfile } from '../auto/routing-profiles.ts'
 import { isObject } from '../json/json-object.ts'
@@ -54,10 +53,10 @@ const PROMPT = {
   model,
   messages: {
     ...messages,
-    items: Type.Unknown({ documented: NativeMessageFields }),
+    items: Type.Unknown({ documented: 'NativeMessage' }),
   },
-  system: Type.Optional(Type.Unknown({ documented: NativeSystemField })),
-  tools: toolDefinitions(NativeToolFields),
+  system: Type.Optional(Type.Unknown({ documented: 'NativeSystem' })),
+  tools: toolDefinitions('NativeTool'),
   tool_choice: object('tool_choice'),
   thinking: object('thinking'),
   output_config: object('output_config'),

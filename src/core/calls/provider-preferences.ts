@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox'
-import { PriceField } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { invalid } from '../kernel/errors.ts'
 import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal } from '../kernel/money.ts'
@@ -35,7 +34,7 @@ const names = Type.Array(Type.String(), {
   maxItems: 100,
   errorMessage: '`{param}` must be an array of at most 100 strings.',
 })
-const price = Type.Unknown({ description: 'USD, a number or a decimal string', documented: PriceField })
+const price = Type.Unknown({ description: 'USD, a number or a decimal string', documented: 'Price' })
 
 /** A mistyped `zdr` must be rejected: it would route to a provider the client meant to exclude. */
 const closed = (name: string, path: string, known: string) => ({

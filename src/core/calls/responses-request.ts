@@ -1,9 +1,4 @@
 import { type Static, Type } from 'typebox'
-import {
-  ResponsesInputField,
-  ResponsesToolChoiceField,
-  ResponsesToolFields,
-} from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
@@ -49,21 +44,18 @@ export const ResponsesBody = Type.Object(
       minItems: 1,
       description:
         'A text, or items: message, function_call, function_call_output, custom_tool_call, custom_tool_call_output, reasoning',
-      documented: ResponsesInputField,
+      documented: 'ResponsesInput',
       errorMessage: '`input` is required: a text, or an array of at least one item.',
     }),
     instructions: Type.Optional(nullable(Type.String())),
     tools: Type.Optional(
       nullable(
-        Type.Array(
-          Type.Unsafe<Record<string, unknown>>({ type: 'object', documented: ResponsesToolFields }),
-          {
-            errorMessage: { type: '`tools` must be an array.' },
-          },
-        ),
+        Type.Array(Type.Unsafe<Record<string, unknown>>({ type: 'object', documented: 'ResponsesTool' }), {
+          errorMessage: { type: '`tools` must be an array.' },
+        }),
       ),
     ),
-    tool_choice: Type.Optional(Type.Unknown({ documented: ResponsesToolChoiceField })),
+    tool_choice: Type.Optional(Type.Unknown({ documented: 'ResponsesToolChoice' })),
     parallel_tool_calls: Type.Optional(nullable(Type.Boolean())),
     max_output_tokens: ChatBody.properties.max_tokens,
     temperature: ChatBody.properties.temperature,

@@ -1,17 +1,5 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { type TSchema, Type } from 'typebox'
-import { eventSchema } from '../../core/api/reference/stream-events.ts'
-
-/** The response of a route that streams server-sent events with this data. */
-export const eventsOf = (...data: TSchema[]) => ({
-  response: {
-    200: Type.Unsafe<unknown>({
-      description: 'Server-sent events',
-      content: { 'text/event-stream': { schema: eventSchema(Type.Union(data)) } },
-    }),
-  },
-})
 
 /** Takes over the response from Fastify and sends the headers of a stream of server-sent events. */
 export function startEventStream(reply: FastifyReply, headers: Record<string, string> = {}): ServerResponse {

@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import plugin from 'fastify-plugin'
 import { MessagesErrorBody } from '../../core/api/completions/message.ts'
 import { errorResponses, type FailingOperation } from '../../core/api/reference/error-responses.ts'
+import { promptField } from '../../core/api/reference/prompt-fields.ts'
 import { DESCRIBED_FORMATS } from '../../core/api/schema-validator.ts'
 import { ErrorBody } from '../../core/api/shared.ts'
 import { SURFACES } from '../../core/api/surfaces/surface-registry.ts'
@@ -56,7 +57,9 @@ export const openapi = plugin(
 /** The published form of a schema: with its documented contents, and without our own formats. */
 function documentedSchema({ documented, ...schema }: Record<string, unknown>, format: object | undefined) {
   if (format) delete schema.format
-  return { ...format, ...schema, ...(documented as object | undefined) }
+  const contents =
+    typeof documented === 'string' ? promptField(documented) : (documented as object | undefined)
+  return { ...format, ...schema, ...contents }
 }
 
 /** Adds the authentication and errors of each operation, and removes what is for validation only. */

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
-import { AUDIO_ROUTES } from '../calls/audio.ts'
-import { IMAGE_ROUTES } from '../calls/images.ts'
-import { TEXT_RESULT_ROUTES } from '../calls/text-results.ts'
+import { AUDIO_ROUTES } from './audio.ts'
 import { chatCompletionsRoute } from './chat-completions.ts'
 import { extendedChatRoute } from './extended-chat.ts'
+import { IMAGE_ROUTES } from './images.ts'
+import { TEXT_RESULT_ROUTES } from './text-results.ts'
 
 type ModelRoute = (path: string, surface: Surface) => FastifyPluginAsync
 

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { Ajv } from 'ajv'
 import type { TSchema } from 'typebox'
-import {
-  EmbeddingsResponse,
-  ModerationsResponse,
-  RerankResponse,
-} from '../../../src/core/api/completions/task-responses.ts'
+import { EmbeddingsResponse } from '../../../src/core/api/reference/embeddings.ts'
+import { ModerationsResponse } from '../../../src/core/api/reference/moderation.ts'
+import { RerankResponse } from '../../../src/core/api/reference/rerank.ts'
 import type { SurfaceId } from '../../../src/core/api/surfaces/surface-registry.ts'
 import { type Answer, ask, type SurfaceGate } from '../check.ts'
 import { answerTo, type OneAnswerSurface, oneAnswerGate } from './one-answer-gate.ts'

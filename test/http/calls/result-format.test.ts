@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { ReportedUsage } from '../../../src/core/calls/frames.ts'
 import type { TranscriptionContent } from '../../../src/core/calls/kinds/transcription.ts'
-import { speechBody, transcriptBody } from '../../../src/http/calls/audio.ts'
-import { imagesBody } from '../../../src/http/calls/images.ts'
 import { resultFormat, type WriteResult } from '../../../src/http/calls/result-format.ts'
+import { speechBody, transcriptBody } from '../../../src/http/public/audio.ts'
+import { imagesBody } from '../../../src/http/public/images.ts'
 
 const HEAD = { id: 'chatcmpl_1', created: 5, model: 'm' } as const
 const FILE = { ref: 'a/c/f', bytes: 1, mediaType: '', fileName: '' }

@@ -3,8 +3,7 @@ import { PROVIDER_RESULTS } from '../../calls/makers-tools.ts'
 import { nullable } from '../request-fields.ts'
 
 /**
- * The fields inside prompts for the API's description: the `documented` part of schemas whose contents are validated by
- * code, with their own order and error texts.
+ * The fields inside prompts, for the API's description only: code validates them, with its own order and error texts.
  */
 
 const optional = <S extends TSchema & { type?: string; enum?: unknown[] }>(schema: S) =>
@@ -38,7 +37,7 @@ const answered = textOr(partsOf(TextPart, ...MEDIA_PARTS, RefusalPart), Type.Nul
 const named = { name: optional(Type.String()) }
 
 /** A message of POST /v1/chat/completions. */
-export const ChatMessageFields = Type.Union([
+const ChatMessage = Type.Union([
   Type.Object({ role: oneOf('system', 'user'), content, ...named }),
   Type.Object({ role: Type.Literal('assistant'), content: Type.Optional(answered), ...named }),
   Type.Object({ role: Type.Literal('tool'), content, tool_call_id: optional(Type.String()), ...named }),
@@ -54,7 +53,7 @@ const ToolCall = Type.Object({
 })
 
 /** A message of POST /v2/chat/completions. Each tool call needs one result in the tool messages right after it. */
-export const ExtendedMessageFields = Type.Union([
+const ExtendedMessage = Type.Union([
   Type.Object({ role: oneOf('system', 'developer', 'user'), content, ...named }),
   Type.Object({
     role: Type.Literal('assistant'),
@@ -72,7 +71,7 @@ export const ExtendedMessageFields = Type.Union([
 ])
 
 /** A price in `provider.max_price`. */
-export const PriceField = Type.Unsafe({
+const Price = Type.Unsafe({
   type: ['number', 'string', 'null'],
   minimum: 0,
   pattern: '^\\d{1,30}(\\.\\d{1,40})?$',
@@ -103,7 +102,7 @@ const ToolResult = part('tool_result', {
 const blocks = (...known: TSchema[]) => textOr(Type.Array(Type.Union(known)))
 
 /** A message on the messages wire. */
-export const NativeMessageFields = Type.Union([
+const NativeMessage = Type.Union([
   Type.Object({
     role: Type.Literal('system'),
     content: blocks(
@@ -132,10 +131,10 @@ export const NativeMessageFields = Type.Union([
   }),
 ])
 
-export const NativeSystemField = textOr(Type.Array(NativeText), Type.Null())
+const NativeSystem = textOr(Type.Array(NativeText), Type.Null())
 
 /** A tool on the messages wire: the client's own, or one of the maker's. */
-export const NativeToolFields = Type.Union([
+const NativeTool = Type.Union([
   Type.Object({
     type: optional(oneOf('custom')),
     name: Type.String({ minLength: 1 }),
@@ -158,7 +157,7 @@ const INPUT_PARTS = [
 const OutputText = part('output_text', { text: Type.String() })
 
 /** The input of POST /v1/responses. */
-export const ResponsesInputField = Type.Union([
+const ResponsesInput = Type.Union([
   Type.String({ minLength: 1 }),
   Type.Array(
     Type.Union([
@@ -221,7 +220,7 @@ const RESPONSES_TOOLS = [
 ]
 
 /** A tool of POST /v1/responses. */
-export const ResponsesToolFields = Type.Union([
+const ResponsesTool = Type.Union([
   ...RESPONSES_TOOLS,
   part('namespace', {
     name: Type.String({ minLength: 1 }),
@@ -230,7 +229,7 @@ export const ResponsesToolFields = Type.Union([
   }),
 ])
 
-export const ResponsesToolChoiceField = Type.Union([
+const ResponsesToolChoice = Type.Union([
   oneOf('none', 'auto', 'required'),
   part('function', { namespace: optional(Type.String()), name: Type.String() }),
   part('custom', { namespace: optional(Type.String()), name: Type.String() }),
@@ -244,14 +243,14 @@ const TokenIds = Type.Array(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_
 })
 
 /** Texts or token ids whose vectors are asked for. */
-export const EmbeddingsInputField = Type.Union([
+const EmbeddingsInput = Type.Union([
   Type.String({ minLength: 1 }),
   Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 2_048 }),
   TokenIds,
   Type.Array(TokenIds, { minItems: 1, maxItems: 2_048 }),
 ])
 
-export const RerankDocumentField = Type.Union([
+const RerankDocument = Type.Union([
   Type.String({ minLength: 1 }),
   Type.Object({ text: Type.String({ minLength: 1 }) }),
 ])
@@ -259,7 +258,7 @@ export const RerankDocumentField = Type.Union([
 const ImageUrl = Type.Object({ url: Type.String({ pattern: '^(https?://|data:image/)' }) })
 
 /** The input of POST /v1/moderations. */
-export const ModerationsInputField = Type.Union([
+const ModerationsInput = Type.Union([
   Type.String(),
   Type.Array(Type.String(), { minItems: 1, maxItems: 2_048 }),
   Type.Array(Type.Union([TextPart, part('image_url', { image_url: ImageUrl })]), {
@@ -267,3 +266,25 @@ export const ModerationsInputField = Type.Union([
     maxItems: 2_048,
   }),
 ])
+
+const PROMPT_FIELDS: Readonly<Record<string, TSchema>> = {
+  ChatMessage,
+  ExtendedMessage,
+  NativeMessage,
+  NativeSystem,
+  NativeTool,
+  ResponsesInput,
+  ResponsesTool,
+  ResponsesToolChoice,
+  EmbeddingsInput,
+  RerankDocument,
+  ModerationsInput,
+  Price,
+}
+
+/** The description of what a request's schema names as `documented`. */
+export function promptField(name: string): TSchema {
+  const field = PROMPT_FIELDS[name]
+  if (!field) throw new Error(`no description of the field ${name}`)
+  return field
+}

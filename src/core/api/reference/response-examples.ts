@@ -1,6 +1,6 @@
-import { referencesOf } from '../../calls/kinds/call-kinds.ts'
 import { responseIdOf } from '../../kernel/ids.ts'
 import type { SurfaceId } from '../surfaces/surface-registry.ts'
+import { referencesOf } from './kind-references.ts'
 import { EXAMPLE_ID as ID } from './surface-reference.ts'
 
 const CREATED = 1_767_225_600

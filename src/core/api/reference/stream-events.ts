@@ -132,3 +132,13 @@ export const eventSchema = (data: object) => ({
   },
   required: ['data'],
 })
+
+/** The response of a route that streams server-sent events with this data. */
+export const eventsOf = (...data: TSchema[]) => ({
+  response: {
+    200: Type.Unsafe<unknown>({
+      description: 'Server-sent events',
+      content: { 'text/event-stream': { schema: eventSchema(Type.Union(data)) } },
+    }),
+  },
+})

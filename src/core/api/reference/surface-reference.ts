@@ -1,3 +1,6 @@
+import { Type } from 'typebox'
+import type { SurfaceId } from '../surfaces/surface-registry.ts'
+
 /** What the documentation shows of a surface that no schema of its route says. */
 export interface SurfaceReference {
   request: SurfaceExample
@@ -5,6 +8,9 @@ export interface SurfaceReference {
   /** The response to the example, where it is shown. */
   answer?: object
 }
+
+/** What the documentation shows of the surfaces of one kind of call. */
+export type KindReference = Readonly<Partial<Record<SurfaceId, SurfaceReference>>>
 
 /** A request to show in the documentation. */
 export interface SurfaceExample {
@@ -32,3 +38,12 @@ export const jsonResponse = (description: string, schema: object): DescribedResp
 
 /** The id of a call in examples. */
 export const EXAMPLE_ID = 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0'
+
+/** The first fields of a result. */
+export const RESULT_HEAD = { id: Type.String({ pattern: '^chatcmpl_' }), model: Type.String() }
+
+/** The usage of a result. */
+export const ResultTokens = Type.Object({
+  prompt_tokens: Type.Integer({ minimum: 0 }),
+  total_tokens: Type.Integer({ minimum: 0 }),
+})

@@ -1,8 +1,8 @@
-import { referencesOf } from '../../calls/kinds/call-kinds.ts'
 import { ChatCompletionBody, ExtendedCompletionBody } from '../completions/chat-completion.ts'
 import { MessageBody } from '../completions/message.ts'
 import { DeletedResponse, ResponseBody, ResponseInputItems } from '../completions/response.ts'
 import type { SurfaceId } from '../surfaces/surface-registry.ts'
+import { referencesOf } from './kind-references.ts'
 import { ChatEvents, ExtendedEvents, eventSchema, MessagesEvents, ResponsesEvents } from './stream-events.ts'
 import type { DescribedResponse } from './surface-reference.ts'
 

@@ -1,4 +1,4 @@
-import { referencesOf } from '../../calls/kinds/call-kinds.ts'
+import { referencesOf } from '../reference/kind-references.ts'
 import type { SurfaceExample } from '../reference/surface-reference.ts'
 import type { SurfaceId } from './surface-registry.ts'
 

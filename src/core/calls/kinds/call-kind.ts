@@ -1,7 +1,5 @@
 import { type Static, Type } from 'typebox'
-import type { SurfaceReference } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
-import type { SurfaceId } from '../../api/surfaces/surface-registry.ts'
 import type { TurnReading } from '../../auto/difficulty/score-turns.ts'
 import type { RoutingProfile } from '../../auto/routing-profiles.ts'
 import type { Model, ModelKind, Wire } from '../../catalog/catalog.ts'
@@ -20,8 +18,6 @@ import { modelId, type ReasoningEffort } from '../request-parameters.ts'
 export interface CallKind<Content> {
   /** Method and path of its route, for refusals. */
   surface: string
-  /** What the documentation shows of its surfaces. Absent: they are dialects of chats, described on their own. */
-  reference?: Readonly<Partial<Record<SurfaceId, SurfaceReference>>>
   /** What the call requests: a completion, token by token up to a limit, or one JSON result. */
   asksFor: 'completion' | 'result'
   /** The client must name a limit of completion tokens, so what the balance does not cover lowers it. */

@@ -1,5 +1,3 @@
-import type { SurfaceReference } from '../../api/reference/surface-reference.ts'
-import type { SurfaceId } from '../../api/surfaces/surface-registry.ts'
 import type { ModelKind } from '../../catalog/catalog.ts'
 import type { RequestOf } from '../call-request.ts'
 import type { ChatContent, ChatMessage, SamplingParameters } from '../chat-request.ts'
@@ -77,10 +75,3 @@ function withoutFields({ passed, ...parameters }: SamplingParameters, names: rea
 
 /** The route at which models of a kind are called. */
 export const surfaceOf = (kind: ModelKind): string => CALL_KINDS[kind].surface
-
-/** One part of what the documentation shows of each surface, gathered from the kinds. */
-export function referencesOf<Part extends keyof SurfaceReference>(part: Part) {
-  const references = Object.values(CALL_KINDS).flatMap(({ reference = {} }) => Object.entries(reference))
-  const parts = references.flatMap(([id, { [part]: value }]) => (value ? [[id, value] as const] : []))
-  return Object.fromEntries(parts) as Partial<Record<SurfaceId, NonNullable<SurfaceReference[Part]>>>
-}

@@ -1,7 +1,4 @@
 import { type Static, Type } from 'typebox'
-import { EmbeddingsResponse } from '../../api/completions/task-responses.ts'
-import { EmbeddingsInputField } from '../../api/reference/prompt-fields.ts'
-import { EXAMPLE_ID, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import type { Model } from '../../catalog/catalog.ts'
 import { invalid } from '../../kernel/errors.ts'
@@ -43,7 +40,7 @@ export const EmbeddingsBody = Type.Object(
     ...RESULT_FIELDS,
     input: Type.Unknown({
       description: 'A text, texts, token ids, or lists of token ids',
-      documented: EmbeddingsInputField,
+      documented: 'EmbeddingsInput',
     }),
     dimensions: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: DIMENSIONS_MAX }))),
     encoding_format: Type.Optional(nullable(Type.Enum([...ENCODINGS]))),
@@ -62,19 +59,6 @@ export const normalizeEmbeddings = (body: Static<typeof EmbeddingsBody>): Reques
 
 export const embeddings: CallKind<EmbeddingsContent> = {
   surface: 'POST /v1/embeddings',
-  reference: {
-    embeddings: {
-      request: { body: { model: 'text-embedding-3-small', input: 'Why do trains need switchyards?' } },
-      response: jsonResponse('The vectors, in the order of the inputs', EmbeddingsResponse),
-      answer: {
-        id: EXAMPLE_ID,
-        object: 'list',
-        model: 'text-embedding-3-small',
-        data: [{ object: 'embedding', index: 0, embedding: [0.6, -0.8] }],
-        usage: { prompt_tokens: 8, total_tokens: 8 },
-      },
-    },
-  },
   ...RESULT_KIND,
   needs(content) {
     const texts = textsOf(content)

@@ -1,6 +1,4 @@
 import { type Static, Type } from 'typebox'
-import { ImagesResponse } from '../../api/completions/task-responses.ts'
-import { jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import type { Model } from '../../catalog/catalog.ts'
 import { invalid } from '../../kernel/errors.ts'
@@ -137,22 +135,6 @@ function contentOf(
 
 export const image: CallKind<ImageContent> = {
   surface: 'POST /v1/images/generations',
-  reference: {
-    'images.generations': {
-      request: {
-        body: {
-          model: 'gpt-image-2',
-          prompt: 'A freight train in a switchyard, watercolour',
-          size: '1024x1024',
-        },
-      },
-      response: jsonResponse('The images', ImagesResponse),
-    },
-    'images.edits': {
-      request: { form: { model: 'gpt-image-2', prompt: 'Add a signal tower', image: '@yard.png' } },
-      response: jsonResponse('The images', ImagesResponse),
-    },
-  },
   ...RESULT_KIND,
   outlivesClient: true,
   modalities: ({ sources }) => (sources.length > 0 ? ['text', 'image'] : ['text']),

@@ -1,7 +1,4 @@
 import { type Static, Type } from 'typebox'
-import { ModerationsResponse } from '../../api/completions/task-responses.ts'
-import { ModerationsInputField } from '../../api/reference/prompt-fields.ts'
-import { EXAMPLE_ID, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import { isObject } from '../../json/json-object.ts'
 import { invalid } from '../../kernel/errors.ts'
@@ -28,7 +25,7 @@ export interface ModerationContent {
 type ModerationPart = { type: 'text'; text: string } | { type: 'image_url'; image_url: { url: string } }
 
 const INPUTS_MAX = 2_048
-const DEFAULT_MODEL = 'omni-moderation-latest'
+export const DEFAULT_MODERATION_MODEL = 'omni-moderation-latest'
 
 /** The body of POST /v1/moderations. Other top-level fields are accepted and dropped. */
 export const ModerationsBody = Type.Object(
@@ -37,7 +34,7 @@ export const ModerationsBody = Type.Object(
     provider: RESULT_FIELDS.provider,
     input: Type.Unknown({
       description: 'A text, texts, or the parts of one content',
-      documented: ModerationsInputField,
+      documented: 'ModerationsInput',
     }),
   },
   OBJECT_BODY,
@@ -45,24 +42,13 @@ export const ModerationsBody = Type.Object(
 
 /** Throws ApiError `invalid_request`. */
 export const normalizeModerations = (body: Static<typeof ModerationsBody>): RequestOf<ModerationContent> =>
-  resultRequest(body.model ?? DEFAULT_MODEL, body.provider, {
+  resultRequest(body.model ?? DEFAULT_MODERATION_MODEL, body.provider, {
     kind: 'moderation',
     input: parseInput(body.input),
   })
 
 export const moderation: CallKind<ModerationContent> = {
   surface: 'POST /v1/moderations',
-  reference: {
-    moderations: {
-      request: { body: { model: DEFAULT_MODEL, input: 'Why do trains need switchyards?' } },
-      response: jsonResponse('The verdicts', ModerationsResponse),
-      answer: {
-        id: EXAMPLE_ID,
-        model: DEFAULT_MODEL,
-        results: [{ flagged: false, categories: { violence: false }, category_scores: { violence: 0.0001 } }],
-      },
-    },
-  },
   ...RESULT_KIND,
   needs(content) {
     const texts = textsOf(content)

@@ -1,7 +1,4 @@
 import { type Static, Type } from 'typebox'
-import { RerankResponse } from '../../api/completions/task-responses.ts'
-import { RerankDocumentField } from '../../api/reference/prompt-fields.ts'
-import { EXAMPLE_ID, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import { isObject } from '../../json/json-object.ts'
 import { invalid } from '../../kernel/errors.ts'
@@ -37,7 +34,7 @@ export const RerankBody = Type.Object(
   {
     ...RESULT_FIELDS,
     query: Type.String({ minLength: 1 }),
-    documents: Type.Array(Type.Unknown({ documented: RerankDocumentField }), {
+    documents: Type.Array(Type.Unknown({ documented: 'RerankDocument' }), {
       minItems: 1,
       maxItems: DOCUMENTS_MAX,
       errorMessage: `\`documents\` must be an array of 1 to ${DOCUMENTS_MAX} texts.`,
@@ -64,27 +61,6 @@ export function normalizeRerank(body: Static<typeof RerankBody>): RequestOf<Rera
 
 export const rerank: CallKind<RerankContent> = {
   surface: 'POST /v1/rerank',
-  reference: {
-    rerank: {
-      request: {
-        body: {
-          model: 'cohere/rerank-v3.5',
-          query: 'Why do trains need switchyards?',
-          documents: ['A switchyard sorts cars into trains.', 'Bread is baked from flour.'],
-        },
-      },
-      response: jsonResponse('The documents, the most relevant first', RerankResponse),
-      answer: {
-        id: EXAMPLE_ID,
-        model: 'cohere/rerank-v3.5',
-        results: [
-          { index: 0, relevance_score: 0.97 },
-          { index: 1, relevance_score: 0.01 },
-        ],
-        meta: { billed_units: { search_units: 1 } },
-      },
-    },
-  },
   ...RESULT_KIND,
   needs({ query, documents }) {
     const texts = [query, ...documents]

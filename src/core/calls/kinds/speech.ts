@@ -63,18 +63,6 @@ export function normalizeSpeech(body: Static<typeof SpeechBody>): RequestOf<Spee
 
 export const speech: CallKind<SpeechContent> = {
   surface: 'POST /v1/audio/speech',
-  reference: {
-    'audio.speech': {
-      request: {
-        body: { model: 'tts-1', voice: 'alloy', input: 'The train on track two departs.' },
-        output: 'speech.mp3',
-      },
-      response: {
-        description: 'The speech, in the requested format',
-        content: { 'audio/*': { schema: { type: 'string', format: 'binary' } } },
-      },
-    },
-  },
   ...RESULT_KIND,
   outlivesClient: true,
   // The price is per character of the text.

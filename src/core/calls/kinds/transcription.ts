@@ -1,6 +1,4 @@
 import { type Static, Type } from 'typebox'
-import { TranscriptResponse } from '../../api/completions/task-responses.ts'
-import { type DescribedResponse, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import { invalid } from '../../kernel/errors.ts'
 import { audioFileLength } from '../../media/audio-length.ts'
@@ -99,20 +97,6 @@ export function normalizeTranscription(
 
 export const transcription: CallKind<TranscriptionContent> = {
   surface: 'POST /v1/audio/transcriptions',
-  reference: {
-    'audio.transcriptions': {
-      request: { form: { model: 'whisper-1', file: '@meeting.mp3' } },
-      response: transcriptResponse('The transcript'),
-      answer: {
-        text: 'The train on track two departs.',
-        usage: { type: 'duration', seconds: 3 },
-      },
-    },
-    'audio.translations': {
-      request: { form: { model: 'whisper-1', file: '@meeting.mp3' } },
-      response: transcriptResponse('The transcript, in English'),
-    },
-  },
   ...RESULT_KIND,
   outlivesClient: true,
   needs: (content) =>
@@ -127,11 +111,6 @@ export const transcription: CallKind<TranscriptionContent> = {
         unitsBound: () => content.secondsBound,
       },
     ),
-}
-
-function transcriptResponse(description: string): DescribedResponse {
-  const { content } = jsonResponse(description, TranscriptResponse)
-  return { description, content: { ...content, 'text/plain': { schema: { type: 'string' } } } }
 }
 
 /** The used parameters that not every transcription model supports, named as in the catalog. */

@@ -6,12 +6,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import fastify, { type FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readUpload, takeForms, type Upload } from '../../../src/http/calls/read-upload.ts'
-import { parseJson } from '../../../src/http/plugins/read-requests.ts'
-import { sendErrors } from '../../../src/http/plugins/send-errors.ts'
-import { type BodyStore, createBodyStore } from '../../../src/platform/body-store/body-store.ts'
-import type { ObjectStorage } from '../../../src/platform/body-store/object-storage.ts'
-import { createStreamSealer } from '../../../src/platform/body-store/stream-sealer.ts'
+import { parseJson } from '../../src/http/plugins/read-requests.ts'
+import { sendErrors } from '../../src/http/plugins/send-errors.ts'
+import { readUpload, takeForms, type Upload } from '../../src/http/read-upload.ts'
+import { type BodyStore, createBodyStore } from '../../src/platform/body-store/body-store.ts'
+import type { ObjectStorage } from '../../src/platform/body-store/object-storage.ts'
+import { createStreamSealer } from '../../src/platform/body-store/stream-sealer.ts'
 
 const LIMITS = { fields: 4, fieldBytes: 1_000, files: 2, fileBytes: 400_000, bodyBytes: 900_000 }
 const OWNER = { accountId: 'acct_1', callId: 'chatcmpl_1' }

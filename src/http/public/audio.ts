@@ -7,8 +7,8 @@ import {
   TranscriptionForm,
   TranslationForm,
 } from '../../core/calls/kinds/transcription.ts'
-import type { WholeBody } from './completion-writer.ts'
-import type { ResultOf } from './result-format.ts'
+import type { WholeBody } from '../calls/completion-writer.ts'
+import type { ResultOf } from '../calls/result-format.ts'
 import { formRoute, jsonRoute } from './result-routes.ts'
 
 const MEGABYTE = 1024 * 1024

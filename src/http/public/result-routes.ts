@@ -6,10 +6,10 @@ import type { RequestOf } from '../../core/calls/call-request.ts'
 import type { ResultContent } from '../../core/calls/kinds/call-kinds.ts'
 import { invalid } from '../../core/kernel/errors.ts'
 import { newCallId } from '../../core/kernel/ids.ts'
-import { createCallFiles } from './call-files.ts'
-import { readUpload, takeForms, type Upload } from './read-upload.ts'
-import { resultFormat, type WriteResult } from './result-format.ts'
-import { type CallServices, callingKey, mayCall, serveCall } from './serve-call.ts'
+import { createCallFiles } from '../calls/call-files.ts'
+import { resultFormat, type WriteResult } from '../calls/result-format.ts'
+import { type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
+import { readUpload, takeForms, type Upload } from '../read-upload.ts'
 
 /** The routes of calls that request a result: validate, start the call, write its result. */
 

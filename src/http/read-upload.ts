@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { Busboy, type BusboyFileStream, type BusboyHeaders } from '@fastify/busboy'
 import type { FastifyInstance } from 'fastify'
-import { ApiError } from '../../core/kernel/errors.ts'
-import type { BodyOwner, BodyStore, StoredBody } from '../../platform/body-store/body-store.ts'
-import type { Logger } from '../../platform/observability/logger.ts'
-import { bodyStalled, watchProgress } from '../read-body.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import type { BodyOwner, BodyStore, StoredBody } from '../platform/body-store/body-store.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import { bodyStalled, watchProgress } from './read-body.ts'
 
 export interface UploadLimits {
   fields: number

@@ -1,7 +1,7 @@
 import { EmbeddingsBody, normalizeEmbeddings } from '../../core/calls/kinds/embeddings.ts'
 import { ModerationsBody, normalizeModerations } from '../../core/calls/kinds/moderation.ts'
 import { normalizeRerank, RerankBody } from '../../core/calls/kinds/rerank.ts'
-import { jsonAround, tokensUsed } from './result-format.ts'
+import { jsonAround, tokensUsed } from '../calls/result-format.ts'
 import { jsonRoute } from './result-routes.ts'
 
 /** The routes with texts in the request and one result for them in the response. */

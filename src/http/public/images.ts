@@ -6,8 +6,8 @@ import {
   normalizeImageGeneration,
 } from '../../core/calls/kinds/image.ts'
 import type { Usage } from '../../core/calls/usage.ts'
-import type { WholeBody } from './completion-writer.ts'
-import { inner, type ResultOf } from './result-format.ts'
+import type { WholeBody } from '../calls/completion-writer.ts'
+import { inner, type ResultOf } from '../calls/result-format.ts'
 import { formRoute, jsonRoute } from './result-routes.ts'
 
 const MEGABYTE = 1024 * 1024
