@@ -39,7 +39,10 @@ export function benchCatalog(providerPort: number): CatalogDocument {
     models: Object.entries(BENCH_MODELS).map(([name, upstreamModel]) => ({
       id: `bench/${name}`,
       vendor: 'bench',
-      context_length: 32_768,
+      // Long enough for the bodies of agents.
+      context_length: 2_000_000,
+      input_modalities: ['text', 'image'],
+      supported_parameters: ['tools'],
       max_output_tokens: 4_096,
       list_price: { prompt: '0.10', completion: '0.40' },
       offers: [{ provider: 'bench', upstream_model: upstreamModel }],

@@ -47,7 +47,7 @@ export const USAGE = `npm run bench -- [options]
                             surge, open, flood; --only takes some of them, --quick shorter ones
   --turns N                 N turns (at most ${MAX_TURNS}), however long they take
   --only NAME[,NAME]        only some measures: calls, steady, streams, tokens, fairness, stalls, redis,
-                            idle, propagation
+                            idle, propagation, bodies (only where it is named)
   --against DIR             beside another checkout of this project, its packages installed
   --all-in-one              beside itself with API and workers in one process
   --peer NAME=URL           beside a gateway whose chat completions are at URL, on this machine; repeatable.

@@ -66,16 +66,25 @@ export async function runTurns(
   return samples
 }
 
-export type Shape = Omit<Scenario, 'request'> & { stream?: boolean; headers?: Record<string, string> }
+export type Shape = Omit<Scenario, 'request'> & {
+  stream?: boolean
+  headers?: Record<string, string>
+  /** Sent in place of a short prompt, to a path of its own. */
+  sent?: { path: string; body: string }
+}
 
 /** Puts a load on a target for the scaled time; failures are noted. */
 export async function putLoad(
   { load, scale, failures }: Bench,
   target: Target,
   model: BenchModel,
-  { stream = false, headers = target.headers, durationMs, warmUpMs, ...shape }: Shape,
+  { stream = false, headers = target.headers, sent, durationMs, warmUpMs, ...shape }: Shape,
 ): Promise<LoadResult> {
-  const request = { ...requestTo(target, model, { stream }), headers }
+  const plain = requestTo(target, model, { stream })
+  const request = {
+    ...{ ...plain, headers },
+    ...(sent && { url: new URL(sent.path, plain.url).href, body: sent.body }),
+  }
   const result = await load.run({
     ...shape,
     request,

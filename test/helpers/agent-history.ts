@@ -12,6 +12,10 @@ interface HistoryOptions {
   turns: number
   /** Bytes of a screenshot besides the text; absent: none. */
   imageBytes?: number
+  /** Absent: true. */
+  stream?: boolean
+  /** How many tools there are; absent: one. */
+  tools?: number
 }
 
 const CODE = readFileSync(join(import.meta.dirname, '../../src/calls/worker/run-call.ts'), 'utf8')
@@ -22,9 +26,27 @@ const TOOL = {
 }
 const TASK = 'Fix the bug.'
 
+/** A tool with a schema of some length, as those of agents. */
+const furtherTool = (index: number) => ({
+  name: `tool_${index}`,
+  description: `Does step ${index} of a task. ${CODE.slice(index * 50, index * 50 + 1_000)}`,
+  parameters: {
+    type: 'object',
+    properties: Object.fromEntries(
+      ['path', 'pattern', 'limit', 'reason'].map((name) => [
+        name,
+        { type: 'string', description: `The ${name} of step ${index}, absolute.`, minLength: 1 },
+      ]),
+    ),
+    required: ['path'],
+    additionalProperties: false,
+  },
+})
+
 /** The body of an agent's call after many turns, with files as the results of its tools, as JSON of a wire. */
 export function agentHistory(surface: AgentSurface, options: HistoryOptions): string {
-  const { model, textBytes, turns, imageBytes } = options
+  const { model, textBytes, turns, imageBytes, stream = true, tools: count = 1 } = options
+  const tools = [TOOL, ...Array.from({ length: count - 1 }, (_, index) => furtherTool(index))]
   const resultChars = Math.floor(textBytes / turns / 2.4)
   const source = CODE.repeat(Math.ceil(resultChars / CODE.length) + 1)
   const calls = Array.from({ length: turns }, (_, turn) =>
@@ -35,13 +57,13 @@ export function agentHistory(surface: AgentSurface, options: HistoryOptions): st
     })),
   )
   const image = imageBytes && pngUrl(1024, 1024).padEnd(imageBytes - (imageBytes % 4), 'A')
-  const common = { model, stream: true }
+  const common = { model, stream }
   switch (surface) {
     case '/v2/chat/completions':
       return JSON.stringify({
         ...common,
         max_tokens: 8,
-        tools: [{ type: 'function', function: TOOL }],
+        tools: tools.map((tool) => ({ type: 'function', function: tool })),
         messages: [
           {
             role: 'user',
@@ -76,7 +98,7 @@ export function agentHistory(surface: AgentSurface, options: HistoryOptions): st
       return JSON.stringify({
         ...common,
         max_tokens: 8,
-        tools: [{ name: TOOL.name, description: TOOL.description, input_schema: TOOL.parameters }],
+        tools: tools.map(({ parameters, ...tool }) => ({ ...tool, input_schema: parameters })),
         messages: [
           {
             role: 'user',
@@ -104,7 +126,7 @@ export function agentHistory(surface: AgentSurface, options: HistoryOptions): st
         ...common,
         store: false,
         max_output_tokens: 16,
-        tools: [{ type: 'function', ...TOOL }],
+        tools: tools.map((tool) => ({ type: 'function', ...tool })),
         input: [
           {
             type: 'message',

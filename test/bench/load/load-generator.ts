@@ -143,8 +143,8 @@ function hasContent(chunk: Buffer): boolean {
   return false
 }
 
-function requestBytes(url: URL, { headers, model, stream }: LoadRequest): Buffer {
-  const body = JSON.stringify({ model, stream, messages: [{ role: 'user', content: PROMPT }] })
+function requestBytes(url: URL, { headers, model, stream, body: given }: LoadRequest): Buffer {
+  const body = given ?? JSON.stringify({ model, stream, messages: [{ role: 'user', content: PROMPT }] })
   const head = {
     ...headers,
     host: url.host,

@@ -8,6 +8,8 @@ export interface LoadRequest {
   headers: Record<string, string>
   model: string
   stream: boolean
+  /** The body to send; absent: a short prompt to `model`. */
+  body?: string
 }
 
 export interface Scenario {

@@ -90,6 +90,9 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayTarg
       CONCURRENT_CALLS: NO_LIMIT,
       ACCOUNT_REQUESTS_PER_MINUTE: NO_LIMIT,
       ACCOUNT_CONCURRENT_CALLS: NO_LIMIT,
+      BODY_BYTES_PER_KEY: NO_LIMIT,
+      BODY_BYTES_PER_ACCOUNT: NO_LIMIT,
+      BODY_BYTES_PER_INSTANCE: NO_LIMIT,
       ...settings,
     }
     const command = async (name: keyof typeof CLI, ...args: string[]) => {
