@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { nestedTooDeep, tooManyValues } from '../core/calls/chat-request.ts'
-import { type ExactJson, type JsonLimits, MAX_NESTING, scanJson } from '../core/json/json-text.ts'
+import { type ParsedJson, parseClientJson } from '../core/json/client-json.ts'
+import { type ExactJson, type JsonLimits, MAX_NESTING } from '../core/json/json-text.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { threads } from '../platform/process/thread-pool.ts'
 
@@ -12,6 +13,7 @@ const PARSE_LIMIT_MS = 5_000
 
 /** This many values are transferred from a thread, or parsed here, in a few tens of milliseconds. */
 const LIMITS: JsonLimits = { depth: MAX_NESTING, values: 100_000 }
+const UNLIMITED: JsonLimits = { depth: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY }
 
 const REFUSALS = {
   'too-deep': nestedTooDeep,
@@ -19,17 +21,27 @@ const REFUSALS = {
   invalid: () => new ApiError('invalid_json', 'The request body is not valid JSON.'),
 }
 
-/** Whether JSON is so long that it is parsed in a thread. */
-export const isThreaded = (json: Buffer): boolean => json.length > THREADED_BODY_BYTES
-
-/** Throws ApiError for JSON of more values or levels than a client may send, unless it is short. */
-export function refuseExcess(json: Buffer): void {
-  const scan = json.length > LONG_BODY_BYTES ? scanJson(json, LIMITS) : 'ok'
-  if (scan !== 'ok') throw REFUSALS[scan]()
+/** A parsed body, and the exact JSON of its schemas that parsing alters. */
+export interface ParsedBody {
+  value: unknown
+  exact: ExactJson | undefined
 }
 
-/** Parses JSON of a client within the same limits. What it is given may be gone afterwards. Throws ApiError. */
-export async function parseInThread(body: Buffer): Promise<{ value: unknown; exact: ExactJson | undefined }> {
+/**
+ * Parses JSON of a client. Throws ApiError where it is invalid, or has more values or levels than a client may send,
+ * unless it is short. What it is given may be gone afterwards.
+ */
+export async function parseBody(json: Buffer): Promise<ParsedBody> {
+  if (json.length > THREADED_BODY_BYTES) return parsedOf(await parseInThread(json))
+  return parsedOf(parseClientJson(json, json.length > LONG_BODY_BYTES ? LIMITS : UNLIMITED))
+}
+
+function parsedOf(parsed: ParsedJson): ParsedBody {
+  if (parsed.kind === 'value') return parsed
+  throw REFUSALS[parsed.kind]()
+}
+
+async function parseInThread(body: Buffer): Promise<ParsedJson> {
   const isWhole = body.byteLength === body.buffer.byteLength
   const bytes = isWhole ? new Uint8Array(body.buffer as ArrayBuffer) : Uint8Array.from(body)
   const outcome = await threads.run(
@@ -44,14 +56,8 @@ export async function parseInThread(body: Buffer): Promise<{ value: unknown; exa
       retryAfterSeconds: 1,
     })
   }
-  const parsed = outcome.value
-  if (parsed.kind === 'value') return parsed
-  throw REFUSALS[parsed.kind]()
+  return outcome.value
 }
 
 /** Parses JSON that was stored of a client, as if it were sent again. Throws ApiError. */
-export async function parseStored(json: Buffer): Promise<unknown> {
-  if (isThreaded(json)) return (await parseInThread(json)).value
-  refuseExcess(json)
-  return JSON.parse(json.toString())
-}
+export const parseStored = async (json: Buffer): Promise<unknown> => (await parseBody(json)).value

@@ -13,14 +13,26 @@ export interface JsonLimits {
 
 export type JsonScan = 'ok' | 'too-deep' | 'too-many-values'
 
+/** What a scan reports besides its result. */
+export interface JsonListener {
+  /** The indexes of the quotes around the name of a member; at level 1, of the outermost object. */
+  name(start: number, end: number, level: number): void
+  /** A number from `start` on. */
+  number(start: number): void
+  /** The member of the outermost object that was named last ends before `end`. */
+  memberEnd(end: number): void
+}
+
 /**
  * Whether unparsed JSON is within limits: parsing takes seconds for a million levels or two million
  * names, and milliseconds for as many bytes of text. One pass over UTF-8 that skips strings and does not
  * validate.
  */
-export function scanJson(json: Buffer, limits: JsonLimits): JsonScan {
+export function scanJson(json: Buffer, limits: JsonLimits, listener?: JsonListener): JsonScan {
   let level = 0
   let values = 0
+  let stringStart = 0
+  let stringEnd = 0
   for (let index = 0; index < json.length; index++) {
     switch (json[index]) {
       case 0x5b: // [
@@ -28,39 +40,71 @@ export function scanJson(json: Buffer, limits: JsonLimits): JsonScan {
         if (++level > limits.depth) return 'too-deep'
         if (++values > limits.values) return 'too-many-values'
         break
-      case 0x2c: // ,
-      case 0x3a: // :
+      case COLON:
         if (++values > limits.values) return 'too-many-values'
+        listener?.name(stringStart, stringEnd, level)
+        break
+      case 0x2c: // ,
+        if (++values > limits.values) return 'too-many-values'
+        if (level === 1) listener?.memberEnd(index)
         break
       case 0x5d: // ]
       case 0x7d: // }
-        level--
+        if (--level === 0) listener?.memberEnd(index)
         break
       case QUOTE:
-        index = endOfStringBytes(json, index + 1)
+        stringStart = index
+        stringEnd = endOfStringBytes(json, index + 1)
+        index = stringEnd
+        break
+      case 0x2d: // -
+      case 0x30:
+      case 0x31:
+      case 0x32:
+      case 0x33:
+      case 0x34:
+      case 0x35:
+      case 0x36:
+      case 0x37:
+      case 0x38:
+      case 0x39:
+        if (!listener) break
+        listener.number(index)
+        index = endOfNumber(json, index) - 1
         break
     }
   }
   return 'ok'
 }
 
-/** Escaped quotes tend to be frequent, and searching for each one costs more than reading every byte. */
+/** Index past the number that starts at `start`. */
+export function endOfNumber(json: Buffer, start: number): number {
+  let end = start + 1
+  while (end < json.length && isOfNumber(json[end]!)) end++
+  return end
+}
+
+/** Digits, and the characters `+`, `-`, `.`, `e` and `E`. */
+const isOfNumber = (byte: number): boolean =>
+  (byte >= 0x30 && byte <= 0x39) || byte === 0x2e || (byte | 0x20) === 0x65 || byte === 0x2b || byte === 0x2d
+
+/** Most strings are short, and escaped quotes tend to be frequent: searching for each costs more than reading every byte. */
 const READ_BY_BYTE = 256
 
 /** Index of the quote that closes the string whose text begins at `start`, or the end of the bytes. */
 function endOfStringBytes(json: Buffer, start: number): number {
   let from = start
   while (from < json.length) {
+    for (const stop = Math.min(json.length, from + READ_BY_BYTE); from < stop; from++) {
+      if (json[from] === BACKSLASH) from++
+      else if (json[from] === QUOTE) return from
+    }
     const quote = json.indexOf(QUOTE, from)
     if (quote < 0) return json.length
     let backslashes = 0
     while (quote - backslashes > from && json[quote - 1 - backslashes] === BACKSLASH) backslashes++
     if (backslashes % 2 === 0) return quote
     from = quote + 1
-    for (const stop = Math.min(json.length, from + READ_BY_BYTE); from < stop; from++) {
-      if (json[from] === BACKSLASH) from++
-      else if (json[from] === QUOTE) return from
-    }
   }
   return json.length
 }
@@ -96,42 +140,14 @@ export function isNestedDeeperThan(value: unknown, depth: number): boolean {
 }
 
 /** Fields of a request that hold JSON schemas, which are forwarded as the client wrote them. */
-const EXACT_FIELDS = ['tools', 'response_format'] as const
-type ExactField = (typeof EXACT_FIELDS)[number]
-
-/** A longer text is mostly whitespace or escapes, or its field is rejected for its size. */
-const TEXT_CHARS_MAX = 4 * 1024 * 1024
+export const EXACT_FIELDS = ['tools', 'response_format'] as const
+export type ExactField = (typeof EXACT_FIELDS)[number]
 
 /**
  * JSON of the fields that parsing alters. Without whitespace; equal to the parsed value except for numbers
  * and order.
  */
 export type ExactJson = { [field in ExactField]?: string | undefined }
-
-/**
- * The exact text of schemas that parsing a body alters: numbers beyond 2^53 or in non-canonical form (1.0), and the
- * order of integer names. Undefined if nothing is altered. A field with a duplicate name or `__proto__`
- * is omitted, because its text contains more than the value that was checked. Linear in the body's length.
- * @param json the body, which is valid JSON
- * @param value its parsed value
- */
-export function exactJsonOf(json: string, value: unknown): ExactJson | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const fields = EXACT_FIELDS.filter((field) => field in value)
-  // Deeper nesting is rejected later, and could not be serialized here.
-  if (fields.length === 0 || isNestedDeeperThan(value, MAX_NESTING)) return undefined
-  const exact: ExactJson = {}
-  const texts = memberTexts(json, fields)
-  for (const field of fields) {
-    const text = texts.get(field)
-    if (text === undefined || text.length > TEXT_CHARS_MAX) continue
-    const parsed = JSON.stringify((value as Record<string, unknown>)[field])
-    if (text === parsed) continue
-    const written = compact(text)
-    if (written.json !== parsed && written.names === compact(parsed).names) exact[field] = written.json
-  }
-  return Object.keys(exact).length > 0 ? exact : undefined
-}
 
 /** An object as JSON, using the exact text of members that have one. */
 export function stringifyExactly(object: Record<string, unknown>, exact?: ExactJson): string {
@@ -141,83 +157,4 @@ export function stringifyExactly(object: Record<string, unknown>, exact?: ExactJ
     return `${JSON.stringify(name)}:${exact?.[name as ExactField] ?? JSON.stringify(value)}`
   })
   return `{${members.join(',')}}`
-}
-
-/** The texts of some members of the outermost object; the last of a duplicate name, as in JSON.parse. */
-function memberTexts(json: string, names: readonly string[]): Map<string, string> {
-  const found = new Map<string, string>()
-  let level = 0
-  let lastString = { start: 0, end: 0 }
-  let name = ''
-  let start = 0
-  const endMember = (end: number) => {
-    if (names.includes(name)) found.set(name, json.slice(start, end))
-  }
-  for (let index = 0; index < json.length; index++) {
-    switch (json.charCodeAt(index)) {
-      case QUOTE: {
-        const end = endOfString(json, index)
-        if (level === 1) lastString = { start: index, end }
-        index = end - 1
-        break
-      }
-      case COLON:
-        if (level !== 1) break
-        name = JSON.parse(json.slice(lastString.start, lastString.end))
-        start = index + 1
-        break
-      case 0x2c: // ,
-        if (level === 1) endMember(index)
-        break
-      case 0x5b: // [
-      case 0x7b: // {
-        level++
-        break
-      case 0x5d: // ]
-      case 0x7d: // }
-        if (--level === 0) endMember(index)
-        break
-    }
-  }
-  return found
-}
-
-/** JSON without whitespace, its strings written as JSON.stringify writes them, and how many names it holds. */
-function compact(text: string): { json: string; names: number } {
-  const parts: string[] = []
-  let names = 0
-  let start = 0
-  for (let index = 0; index < text.length; index++) {
-    switch (text.charCodeAt(index)) {
-      case QUOTE: {
-        parts.push(text.slice(start, index))
-        start = endOfString(text, index)
-        const string = text.slice(index, start)
-        parts.push(string.includes('\\') ? JSON.stringify(JSON.parse(string)) : string)
-        index = start - 1
-        break
-      }
-      case COLON:
-        names++
-        break
-      case 0x20:
-      case 0x09:
-      case 0x0a:
-      case 0x0d: // whitespace
-        if (start < index) parts.push(text.slice(start, index))
-        start = index + 1
-        break
-    }
-  }
-  parts.push(text.slice(start))
-  return { json: parts.join(''), names }
-}
-
-/** Index past the string that begins at `start`, of valid JSON. */
-function endOfString(json: string, start: number): number {
-  for (let quote = json.indexOf('"', start + 1); ; quote = json.indexOf('"', quote + 1)) {
-    let backslashes = 0
-    while (json.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes++
-    if (backslashes % 2 === 0) return quote + 1
-  }
 }

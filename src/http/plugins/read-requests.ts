@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import type { TSchema } from 'typebox'
 import { createValidator } from '../../core/api/schema-validator.ts'
-import { type ExactJson, exactJsonOf } from '../../core/json/json-text.ts'
+import type { ExactJson } from '../../core/json/json-text.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import {
   type BodyBudgetLimits,
@@ -12,7 +12,7 @@ import {
   type BodySender,
   createBodyBudget,
 } from '../body-budget.ts'
-import { isThreaded, parseInThread, refuseExcess } from '../bounded-parse.ts'
+import { parseBody } from '../bounded-parse.ts'
 import { whenResponseCloses } from '../calls/event-stream.ts'
 import { readBody } from '../read-body.ts'
 
@@ -140,7 +140,6 @@ export const parseJson = plugin<ParseJsonOptions>(
   async (app, { limits: { bodyIdleMs: idleMs } }) => {
     app.decorateRequest('bodyBytes', 0)
     app.decorateRequest('exactJson', undefined)
-    const parse = app.getDefaultJsonParser('remove', 'ignore')
     app.removeAllContentTypeParsers()
     app.addHook('preParsing', ({ headers }, _reply, _payload, done) => {
       const { 'content-encoding': encoding = 'identity' } = headers
@@ -161,17 +160,8 @@ export const parseJson = plugin<ParseJsonOptions>(
       if (body.length === 0 && request.routeOptions.schema?.body === undefined) return undefined
       // Decoding would silently replace invalid bytes by U+FFFD.
       if (!isUtf8(body)) throw new ApiError('invalid_json', 'The request body is not valid UTF-8.')
-      if (isThreaded(body)) {
-        const { value, exact } = await parseInThread(body)
-        request.exactJson = exact
-        return value
-      }
-      refuseExcess(body)
-      const text = body.toString()
-      const parsed = Promise.withResolvers<unknown>()
-      parse(request, text, (error, value) => (error ? parsed.reject(error) : parsed.resolve(value)))
-      const value = await parsed.promise
-      request.exactJson = exactJsonOf(text, value)
+      const { value, exact } = await parseBody(body)
+      request.exactJson = exact
       return value
     })
   },

@@ -52,9 +52,6 @@ function toPublicError(error: unknown, request: FastifyRequest, logger: Logger):
       return new ApiError('request_too_large', 'The request body is too large. Shorten the messages.')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError('unsupported_media_type', 'Send the body as `Content-Type: application/json`.')
-    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
-    case 'FST_ERR_CTP_INVALID_JSON_BODY':
-      return new ApiError('invalid_json', 'The request body is not valid JSON.')
   }
   if (error instanceof SyntaxError) return new ApiError('invalid_json', 'The request body is not valid JSON.')
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {

@@ -1,14 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { parse } from 'secure-json-parse'
+import { type ParsedJson, parseClientJson } from '../../core/json/client-json.ts'
 import { repairJson } from '../../core/json/json-repair.ts'
-import {
-  type ExactJson,
-  exactJsonOf,
-  type JsonLimits,
-  type JsonScan,
-  scanJson,
-} from '../../core/json/json-text.ts'
+import type { JsonLimits } from '../../core/json/json-text.ts'
 import type { InvoiceDocument } from '../../core/payments/invoice.ts'
 import { BytePairVocabulary } from '../../core/text-tokens/byte-pair-vocabulary.ts'
 
@@ -29,25 +23,9 @@ async function countTokens(texts: readonly string[]): Promise<number> {
   return texts.reduce((tokens, text) => tokens + loaded.count(text), 0)
 }
 
-export type ParsedJson =
-  | { kind: 'value'; value: unknown; exact: ExactJson | undefined }
-  | { kind: Exclude<JsonScan, 'ok'> }
-  | { kind: 'invalid' }
-
-/** Parses a body as the API does, without `__proto__`. */
-function parseJson({ bytes, limits }: { bytes: Uint8Array; limits: JsonLimits }): ParsedJson {
-  const json = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const scan = scanJson(json, limits)
-  if (scan !== 'ok') return { kind: scan }
-  try {
-    const text = json.toString()
-    const value: unknown = parse(text, { protoAction: 'remove', constructorAction: 'ignore' })
-    return { kind: 'value', value, exact: exactJsonOf(text, value) }
-  } catch {
-    // The caller reports the error to the sender of the body.
-    return { kind: 'invalid' }
-  }
-}
+/** Parses a body as the API does. */
+const parseJson = ({ bytes, limits }: { bytes: Uint8Array; limits: JsonLimits }): ParsedJson =>
+  parseClientJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), limits)
 
 /** Renders an invoice as PDF. Loaded on use, since few threads ever render one. */
 async function printInvoice(invoice: InvoiceDocument): Promise<Uint8Array> {

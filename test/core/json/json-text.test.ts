@@ -104,6 +104,14 @@ describe('a field that is kept exactly', () => {
     expect(() => bound(1024 * 1024)).toThrow('1048576 characters')
   })
 
+  test('a number or a name of the messages makes no schema exact', () => {
+    expect(parsed('{"x":1.0,"messages":[{"1":1.0}],"tools":[{"a":0.5,"b":-3}]}').exact).toBeUndefined()
+  })
+
+  test('a body with a byte order mark is read', () => {
+    expect(parsed('\ufeff{"tools":[1.0]}')).toEqual({ value: { tools: [1] }, exact: { tools: '[1.0]' } })
+  })
+
   test('is not looked for in what is nested beyond measure', () => {
     const deep = `${'['.repeat(290)}1.0${']'.repeat(290)}`
     expect(parsed(`{"tools":${deep}}`).exact).toBeUndefined()

@@ -1,0 +1,188 @@
+import { parse } from 'secure-json-parse'
+import {
+  EXACT_FIELDS,
+  type ExactField,
+  type ExactJson,
+  endOfNumber,
+  isNestedDeeperThan,
+  type JsonLimits,
+  type JsonListener,
+  type JsonScan,
+  MAX_NESTING,
+  scanJson,
+} from './json-text.ts'
+
+/** The result of parsing a body; `exact`: see exactJsonOf. */
+export type ParsedJson =
+  | { kind: 'value'; value: unknown; exact: ExactJson | undefined }
+  | { kind: Exclude<JsonScan, 'ok'> }
+  | { kind: 'invalid' }
+
+/**
+ * Parses the JSON of a client, without `__proto__`. One scan of the bytes finds what exceeds the limits, and whether
+ * anything needs more than JSON.parse: most bodies do not.
+ */
+export function parseClientJson(json: Buffer, limits: JsonLimits): ParsedJson {
+  const notes = new BodyNotes(json)
+  const scan = scanJson(json, limits, notes)
+  if (scan !== 'ok') return { kind: scan }
+  try {
+    const text = json.toString()
+    const value: unknown = notes.isPlain
+      ? JSON.parse(text)
+      : parse(text, { protoAction: 'remove', constructorAction: 'ignore' })
+    return { kind: 'value', value, exact: exactJsonOf(notes.altered, value) }
+  } catch {
+    // The caller reports the error to the sender of the body.
+    return { kind: 'invalid' }
+  }
+}
+
+const BACKSLASH = 0x5c
+const UNDERSCORE = 0x5f
+/** The first byte of a byte order mark. */
+const BYTE_ORDER_MARK = 0xef
+/** A name of as many characters takes at most this many bytes, with its quotes, when each is an escape. */
+const escapedBytes = (name: string) => 6 * name.length + 2
+const NAME_BYTES_MAX = Math.max(...['__proto__', ...EXACT_FIELDS].map(escapedBytes))
+/** So many digits are the same number after parsing. */
+const SAFE_DIGITS = 15
+
+/** A longer text is mostly whitespace or escapes, or its field is rejected for its size. */
+const TEXT_BYTES_MAX = 4 * 1024 * 1024
+
+/** What must be known of a body before it is parsed. */
+class BodyNotes implements JsonListener {
+  /** False where a name may be `__proto__`, or a byte order mark comes first. */
+  isPlain: boolean
+  /** The JSON of exact fields that parsing may alter; of a duplicate name the last counts, as in JSON.parse. */
+  readonly altered = new Map<ExactField, string>()
+  readonly #json: Buffer
+  #field: ExactField | null = null
+  #start = 0
+  #isAltered = false
+
+  constructor(json: Buffer) {
+    this.#json = json
+    this.isPlain = json[0] !== BYTE_ORDER_MARK
+  }
+
+  name(start: number, end: number, level: number): void {
+    const first = this.#json[start + 1]!
+    const isEscaped = end - start < NAME_BYTES_MAX && this.#hasEscape(start, end)
+    if (first === UNDERSCORE || isEscaped) this.isPlain = false
+    if (level === 1) {
+      this.#field = this.#fieldNamed(start, end, isEscaped)
+      this.#start = end + 1
+      this.#isAltered = false
+      // Names that are integers come first in a parsed object.
+    } else if ((first >= 0x30 && first <= 0x39) || isEscaped) this.#isAltered = true
+  }
+
+  number(start: number): void {
+    if (this.#field !== null && !this.#isAltered) this.#isAltered = !this.#isCanonical(start)
+  }
+
+  memberEnd(end: number): void {
+    const field = this.#field
+    if (field === null) return
+    if (!this.#isAltered || end - this.#start > TEXT_BYTES_MAX) this.altered.delete(field)
+    else {
+      const text = this.#json.toString('utf8', this.#start, end)
+      this.altered.set(field, text.slice(text.indexOf(':') + 1))
+    }
+  }
+
+  #hasEscape(start: number, end: number): boolean {
+    for (let index = start; index < end; index++) if (this.#json[index] === BACKSLASH) return true
+    return false
+  }
+
+  #fieldNamed(start: number, end: number, isEscaped: boolean): ExactField | null {
+    const chars = end - start - 1
+    const mayBe = isEscaped || EXACT_FIELDS.some(({ length }) => length === chars)
+    if (!mayBe) return null
+    const name = this.#json.toString('utf8', start, end + 1)
+    const matches = (field: ExactField) => name === `"${field}"` || (isEscaped && unescaped(name) === field)
+    return EXACT_FIELDS.find(matches) ?? null
+  }
+
+  /** Whether a number is written as JSON.stringify writes it. */
+  #isCanonical(start: number): boolean {
+    const end = endOfNumber(this.#json, start)
+    let digits = 0
+    while (start + digits < end && this.#json[start + digits]! >= 0x30) digits++
+    if (digits === end - start && digits <= SAFE_DIGITS) return true
+    const text = this.#json.toString('latin1', start, end)
+    return String(Number(text)) === text
+  }
+}
+
+function unescaped(name: string): unknown {
+  try {
+    return JSON.parse(name)
+  } catch {
+    // Not JSON, and then neither is the body.
+    return undefined
+  }
+}
+
+/**
+ * The exact text of schemas that parsing a body alters: numbers beyond 2^53 or in non-canonical form (1.0), and the
+ * order of integer names. Undefined if nothing is altered. A field with a duplicate name or `__proto__`
+ * is omitted, because its text contains more than the value that was checked. Linear in the texts' length.
+ * @param texts the JSON of the fields that may be altered
+ * @param value the parsed body
+ */
+function exactJsonOf(texts: ReadonlyMap<ExactField, string>, value: unknown): ExactJson | undefined {
+  const exact: ExactJson = {}
+  for (const [field, text] of texts) {
+    const checked = (value as Record<string, unknown>)[field]
+    // Deeper nesting is rejected later, and could not be serialized here.
+    if (isNestedDeeperThan(checked, MAX_NESTING - 1)) continue
+    const parsed = JSON.stringify(checked)
+    const written = compact(text)
+    if (written.json !== parsed && written.names === compact(parsed).names) exact[field] = written.json
+  }
+  return Object.keys(exact).length > 0 ? exact : undefined
+}
+
+/** JSON without whitespace, its strings written as JSON.stringify writes them, and how many names it holds. */
+function compact(text: string): { json: string; names: number } {
+  const parts: string[] = []
+  let names = 0
+  let start = 0
+  for (let index = 0; index < text.length; index++) {
+    switch (text[index]) {
+      case '"': {
+        parts.push(text.slice(start, index))
+        start = endOfString(text, index)
+        const string = text.slice(index, start)
+        parts.push(string.includes('\\') ? JSON.stringify(JSON.parse(string)) : string)
+        index = start - 1
+        break
+      }
+      case ':':
+        names++
+        break
+      case ' ':
+      case '\t':
+      case '\n':
+      case '\r':
+        if (start < index) parts.push(text.slice(start, index))
+        start = index + 1
+        break
+    }
+  }
+  parts.push(text.slice(start))
+  return { json: parts.join(''), names }
+}
+
+/** Index past the string that begins at `start`, of valid JSON. */
+function endOfString(json: string, start: number): number {
+  for (let quote = json.indexOf('"', start + 1); ; quote = json.indexOf('"', quote + 1)) {
+    let backslashes = 0
+    while (json.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes++
+    if (backslashes % 2 === 0) return quote + 1
+  }
+}
