@@ -73,7 +73,7 @@ export async function createSampleAccount(stack: TestStack): Promise<SampleAccou
     client,
     accountId: account.id,
     callId: ids[0] ?? '',
-    topUpId: topUp.id,
+    topUpId: topUp.payment_id,
     hidden: { key: key.secret, webhookSecret: webhook.secret, providerKey, prompt },
   }
 }

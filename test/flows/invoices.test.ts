@@ -43,7 +43,7 @@ async function paid(client: ConsoleClient): Promise<TopUpView> {
 
 const invoicesOf = (client: ConsoleClient) =>
   client.json<{ data: InvoiceView[] }>('/console/api/invoices').then(({ data }) => data)
-const printedOf = (client: ConsoleClient, { id }: TopUpView) =>
+const printedOf = (client: ConsoleClient, { payment_id: id }: TopUpView) =>
   client.json<TopUpInvoices>(`/console/api/top-ups/${id}/invoices`).then(({ data }) => data)
 
 async function pdfOf(client: ConsoleClient, { id }: InvoiceView) {
@@ -62,7 +62,12 @@ test('a settled top-up has one invoice that later changes do not reach', async (
   await Promise.all(Array.from({ length: 5 }, () => stripe.deliver(stack.url, event)))
   const [invoice, ...others] = await invoicesOf(client)
   expect(others).toEqual([])
-  expect(invoice).toMatchObject({ kind: 'invoice', top_up_id: topUp.id, total_usd: '25.00', test: false })
+  expect(invoice).toMatchObject({
+    kind: 'invoice',
+    top_up_id: topUp.payment_id,
+    total_usd: '25.00',
+    test: false,
+  })
   const [printed] = await printedOf(client, topUp)
   expect(printed).toMatchObject({
     issuer: { name: 'Acme GmbH', address: ['Allee 1', '10115 Berlin'] },
@@ -166,11 +171,11 @@ test('details and invoices are exported; a deleted account keeps its invoices on
     '/console/api/account/export',
   )
   expect(exported.billing_details).toMatchObject({ name: DETAILS.name })
-  expect(exported.invoices).toMatchObject([{ kind: 'invoice', payment: { id: topUp.id } }])
+  expect(exported.invoices).toMatchObject([{ kind: 'invoice', payment: { id: topUp.payment_id } }])
   const body = { current_password: PASSWORD, forfeit_usd: '25.50' }
   const answer = await client.ask('/console/api/account/delete', { body })
   expect(answer.status, await answer.text()).toBe(204)
-  const { accountId } = await stack.postgres.payment.findUniqueOrThrow({ where: { id: topUp.id } })
+  const { accountId } = await stack.postgres.payment.findUniqueOrThrow({ where: { id: topUp.payment_id } })
   expect(await stack.postgres.billingDetails.count({ where: { accountId } })).toBe(0)
   expect(await stack.postgres.invoice.count({ where: { accountId } })).toBe(1)
 })
@@ -223,10 +228,10 @@ test('the audit finds a gap in the numbers, and a top-up that is invoiced for so
   expect(await found()).toEqual([0, 0])
   const where = { prefix: 'INV-' }
   await postgres.invoiceSeries.updateMany({ where, data: { lastNumber: { increment: 1 } } })
-  await postgres.payment.update({ where: { id: topUp.id }, data: { returnedPico: 1n } })
+  await postgres.payment.update({ where: { id: topUp.payment_id }, data: { returnedPico: 1n } })
   expect(await found()).toEqual([1, 1])
   await postgres.invoiceSeries.updateMany({ where, data: { lastNumber: { decrement: 1 } } })
-  await postgres.payment.update({ where: { id: topUp.id }, data: { returnedPico: 0n } })
+  await postgres.payment.update({ where: { id: topUp.payment_id }, data: { returnedPico: 0n } })
   expect(await found()).toEqual([0, 0])
 })
 

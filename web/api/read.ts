@@ -15,22 +15,31 @@ export const readOf = <T extends object>(path: string, refetchInterval: number |
     refetchInterval,
   })
 
-/** A list read page by page. It is refetched only while just its first page is shown. */
+/**
+ * A list read page by page. It is refetched only while just its first page is shown. `after`: the position behind a row,
+ * of a list that is continued by `before`.
+ */
 export const pagesOf = <T>(
   path: string,
   parameters: Parameters<typeof queryString>[0] = {},
   refetchMs: number | false = false,
+  after?: (last: T) => string,
 ) =>
   infiniteQueryOptions({
     queryKey: [path + queryString(parameters)] as readonly string[],
     queryFn: ({ pageParam: cursor, signal, client, queryKey }) => {
       const known = client.getQueryData<InfiniteData<Page<T>, string | null>>(queryKey)
       const index = known?.pageParams.indexOf(cursor) ?? -1
-      return readJson(path + queryString({ ...parameters, cursor }), known?.pages[index], signal)
+      return readJson(
+        path + queryString({ ...parameters, [after ? 'before' : 'cursor']: cursor }),
+        known?.pages[index],
+        signal,
+      )
     },
     structuralSharing: false,
     initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next_cursor,
+    getNextPageParam: ({ data, has_more, next_cursor }) =>
+      after ? (has_more ? after(data.at(-1)!) : null) : next_cursor,
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 1) > 1 ? false : refetchMs),
   })
 

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { PlugZap, Plus } from 'lucide-react'
 import { useState } from 'react'
-import type { ByokKeyList, ByokKeyView, NewByokKeyBody } from '../../src/core/api/byok-keys.ts'
+import type { ByokKeyBody, NewByokKeyBody } from '../../src/core/api/byok-keys.ts'
 import { gatewayQuery, providerKeysQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { FormDialog } from '../components/feedback/dialogs.tsx'
@@ -15,12 +15,12 @@ import { ProviderKeyTable } from './provider-keys/provider-key-table.tsx'
 export function ProviderKeysPage() {
   const query = useQuery(providerKeysQuery)
   const isDemo = useQuery(gatewayQuery).data?.answers === 'simulated'
-  const providers = query.data?.providers ?? []
-  const add = providers.length > 0 && (
+  const names = query.data?.provider_names ?? {}
+  const add = Object.keys(names).length > 0 && (
     <Button
       icon={Plus}
       kind="primary"
-      dialog={(close) => <NewProviderKeyDialog providers={providers} onClose={close} />}
+      dialog={(close) => <NewProviderKeyDialog names={names} onClose={close} />}
     >
       Add provider key
     </Button>
@@ -53,7 +53,7 @@ export function ProviderKeysPage() {
                 price.
               </EmptyState>
             ) : (
-              <ProviderKeyTable keys={data} />
+              <ProviderKeyTable keys={data} names={names} />
             )}
           </Panel>
         )}
@@ -63,7 +63,7 @@ export function ProviderKeysPage() {
 }
 
 /** The result of trying the key at its provider. */
-const STORED: Record<ByokKeyView['status'], (provider: string) => string> = {
+const STORED: Record<ByokKeyBody['status'], (provider: string) => string> = {
   active: (provider) => `Key saved. ${provider} accepts it.`,
   unchecked: (provider) => `Key for ${provider} saved. It could not be checked yet.`,
   unreachable: (provider) => `Key saved, but ${provider} could not be reached.`,
@@ -73,8 +73,7 @@ const STORED: Record<ByokKeyView['status'], (provider: string) => string> = {
 }
 
 /** Asks for a key of the client at a provider. */
-function NewProviderKeyDialog(props: { providers: ByokKeyList['providers']; onClose: () => void }) {
-  const { providers, onClose } = props
+function NewProviderKeyDialog({ names, onClose }: { names: Record<string, string>; onClose: () => void }) {
   const [allowFallback, setAllowFallback] = useState(false)
   return (
     <FormDialog
@@ -87,7 +86,9 @@ function NewProviderKeyDialog(props: { providers: ByokKeyList['providers']; onCl
           required: 'Select a provider.',
           options: [
             { value: '', name: 'Select a provider' },
-            ...providers.map(({ id, name }) => ({ value: id, name })),
+            ...Object.entries(names)
+              .map(([value, name]) => ({ value, name }))
+              .sort((one, other) => one.name.localeCompare(other.name)),
           ],
         },
         key: {
@@ -99,14 +100,14 @@ function NewProviderKeyDialog(props: { providers: ByokKeyList['providers']; onCl
         name: { label: 'Name', hint: 'Optional' },
       }}
       send={({ name, ...values }) =>
-        requestJson<ByokKeyView>('POST', '/console/api/provider-keys', {
+        requestJson<ByokKeyBody>('POST', '/console/api/provider-keys', {
           ...values,
           allow_fallback: allowFallback,
           ...(name !== '' && { name }),
         } satisfies NewByokKeyBody)
       }
       stale={['/console/api/provider-keys']}
-      done={(added) => STORED[added.status](added.provider_name)}
+      done={(added) => STORED[added.status](names[added.provider] ?? added.provider)}
       onClose={onClose}
       foot={
         <CheckField

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { Download, Printer } from 'lucide-react'
-import type { ReceiptView, TopUpView } from '../../src/core/api/billing.ts'
+import type { TopUpView } from '../../src/core/api/billing.ts'
 import type { TopUpInvoices } from '../../src/core/api/invoices.ts'
 import { invoicePdfPath, topUpInvoicesQuery, topUpQuery } from '../api/queries.ts'
 import { Note, QueryView } from '../components/feedback/messages.tsx'
@@ -41,9 +41,7 @@ export function ReceiptPage() {
       <QueryView query={useQuery(topUpQuery(id))}>
         {(topUp) =>
           topUp.receipt ? (
-            <QueryView query={invoices}>
-              {({ data }) => <Receipt topUp={topUp} receipt={topUp.receipt!} invoices={data} />}
-            </QueryView>
+            <QueryView query={invoices}>{({ data }) => <Receipt topUp={topUp} invoices={data} />}</QueryView>
           ) : (
             <Note>No receipt: this top-up has not been paid.</Note>
           )
@@ -55,8 +53,7 @@ export function ReceiptPage() {
 
 type Issued = TopUpInvoices['data'][number]
 
-function Receipt(props: { topUp: TopUpView; receipt: ReceiptView; invoices: Issued[] }) {
-  const { topUp, receipt, invoices } = props
+function Receipt({ topUp, invoices }: { topUp: TopUpView; invoices: Issued[] }) {
   const [invoice] = invoices
   return (
     <section className="panel panel-body stack" aria-label="Receipt">
@@ -64,22 +61,23 @@ function Receipt(props: { topUp: TopUpView; receipt: ReceiptView; invoices: Issu
       <Facts
         rows={{
           From: invoice && <Address lines={addressOf(invoice.issuer)} />,
-          'Billed to': invoice ? <Address lines={addressOf(invoice.customer)} /> : receipt.billed_to,
-          'Receipt number': <code>{receipt.number}</code>,
+          'Billed to': invoice ? <Address lines={addressOf(invoice.customer)} /> : topUp.receipt?.billed_to,
+          'Receipt number': <code>{topUp.payment_id}</code>,
           Invoice: invoice && <code>{invoice.number}</code>,
-          'Date issued': `${formatMoment(receipt.issued_at, 'UTC')} (UTC)`,
-          Description: receipt.description,
-          'Payment method': RAIL_NAMES[receipt.method],
-          Paid: <Money usd={receipt.paid_usd} />,
+          'Date issued': topUp.settled_at && `${formatMoment(topUp.settled_at, 'UTC')} (UTC)`,
+          Description: 'Prepaid balance for API usage',
+          'Payment method': RAIL_NAMES[topUp.rail],
+          Paid: <Money usd={topUp.amount_usd} />,
           ...(invoice?.tax && {
             [`${invoice.tax.name} ${invoice.tax.percent} %, included`]: (
               <Money usd={invoice.tax.amount_usd} />
             ),
           }),
-          Refunded: <Money usd={receipt.refunded_usd} />,
+          Refunded: <Money usd={topUp.refunded_usd} />,
+          Disputed: topUp.disputed_usd !== '0.00' && <Money usd={topUp.disputed_usd} />,
           'Total (US dollars)': (
             <strong>
-              <Money usd={receipt.net_usd} />
+              <Money usd={topUp.receipt!.net_usd} />
             </strong>
           ),
         }}

@@ -1,4 +1,4 @@
-import { type Static, type TObjectOptions, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import { nullable } from './request-fields.ts'
 import { BalanceView } from './sessions.ts'
 import { DecimalUsd, IsoTime, List } from './shared.ts'
@@ -24,26 +24,25 @@ export const topUpAmountWording = ({ min_usd, max_usd }: TopUpOptions): string =
   `\`amount_usd\` takes an amount such as "25.00", from ${min_usd} to ${max_usd} USD, in whole cents.`
 
 /** POST /billing/topups and /console/api/top-ups; the route checks that the amount is within the options. */
-export function newTopUpBody(options: TopUpOptions, closed: TObjectOptions = {}) {
+export function newTopUpBody(options: TopUpOptions) {
   const { rails } = options
   const offered = rails.length > 0 ? `Use one of: ${rails.join(', ')}.` : 'None is configured.'
   const noRail = { errorMessage: `\`rail\` names no way to pay here. ${offered}` }
-  return Type.Object(
-    {
-      rail: Type.Unsafe<RailName>(rails.length > 0 ? { enum: rails, ...noRail } : { not: {}, ...noRail }),
-      amount_usd: Type.Unsafe<string | number>({
-        type: ['string', 'number'],
-        errorMessage: topUpAmountWording(options),
-      }),
-    },
-    closed,
-  )
+  return Type.Object({
+    rail: Type.Unsafe<RailName>(rails.length > 0 ? { enum: rails, ...noRail } : { not: {}, ...noRail }),
+    amount_usd: Type.Unsafe<string | number>({
+      type: ['string', 'number'],
+      errorMessage: topUpAmountWording(options),
+    }),
+  })
 }
 export type NewTopUpBody = Static<ReturnType<typeof newTopUpBody>>
 
 const TopUpState = Type.Enum(['created', 'pending', 'settled', 'failed', 'expired', 'refunded', 'disputed'])
 
-const TOP_UP = {
+/** POST /billing/topups → 201; GET /billing/topups/{id}. */
+export const TopUp = Type.Object({
+  payment_id: Type.String(),
   rail: RailName,
   /** No money moves. */
   test: Type.Boolean(),
@@ -58,39 +57,33 @@ const TOP_UP = {
   failure_reason: nullable(Type.String()),
   created_at: IsoTime,
   settled_at: nullable(IsoTime),
-}
-
-/** POST /billing/topups → 201; GET /billing/topups/{id}. */
-export const TopUp = Type.Object({ payment_id: Type.String(), ...TOP_UP })
-export type TopUp = Static<typeof TopUp>
-
-/** GET /billing/topups?before&limit, newest first. */
-export const TopUpPage = Type.Interface([List(TopUp)], { has_more: Type.Boolean(), options: TopUpOptions })
-
-export const ReceiptView = Type.Object({
-  number: Type.String(),
-  issued_at: IsoTime,
-  /** The email of a person, the name of an organisation. */
-  billed_to: Type.String(),
-  description: Type.String(),
-  paid_usd: DecimalUsd,
-  refunded_usd: DecimalUsd,
-  net_usd: DecimalUsd,
-  method: RailName,
 })
-export type ReceiptView = Static<typeof ReceiptView>
+export type TopUp = Static<typeof TopUp>
 
 /**
  * POST /console/api/top-ups → 201. Navigate to `checkout_url`; if it is null, the top-up is settled. GET
- * /console/api/top-ups?cursor&limit → Page<TopUpView>; GET /console/api/top-ups/:id.
+ * /console/api/top-ups/:id.
  */
-export const TopUpView = Type.Object({
-  id: Type.String(),
-  ...TOP_UP,
+export const TopUpView = Type.Interface([TopUp], {
   /** Present once the payment was received. */
-  receipt: nullable(ReceiptView),
+  receipt: nullable(
+    Type.Object({
+      /** The email of a person, the name of an organisation. */
+      billed_to: Type.String(),
+      /** Paid, less what was refunded or is disputed. */
+      net_usd: DecimalUsd,
+    }),
+  ),
 })
 export type TopUpView = Static<typeof TopUpView>
+
+/** GET /billing/topups?before&limit, and the same at /console/api/top-ups: newest first. */
+export interface TopUpPage<T> extends List<T> {
+  has_more: boolean
+  options: TopUpOptions
+}
+export const TopUpPage = <T extends TSchema>(topUp: T) =>
+  Type.Interface([List(topUp)], { has_more: Type.Boolean(), options: TopUpOptions })
 
 /** The kinds of transactions that are not charges of calls. */
 export const KINDS_BESIDE_CAPTURES = [

@@ -51,7 +51,8 @@ export const ByokKeyPatch = Type.Object(
 )
 export type ByokKeyPatch = Static<typeof ByokKeyPatch>
 
-const KEY = {
+/** A key in responses of /v1/provider-keys and /console/api/provider-keys. */
+export const ByokKeyBody = Type.Object({
   id: Type.String(),
   provider: Type.String(),
   name: Type.String(),
@@ -68,11 +69,6 @@ const KEY = {
   last_error: nullable(Type.String()),
   last_error_at: nullable(IsoTime),
   created_at: IsoTime,
-}
-
-/** A key in responses of /v1/provider-keys. */
-export const ByokKeyBody = Type.Object({
-  ...KEY,
   object: Type.Literal('provider_key'),
   accepted_at: nullable(IsoTime),
   failing_since: nullable(IsoTime),
@@ -90,15 +86,10 @@ export const ByokKeyDeleted = Type.Object({
 })
 export type ByokKeyDeleted = Static<typeof ByokKeyDeleted>
 
-/** The same under /console/api; `last_error` is a text for people. */
-export const ByokKeyView = Type.Object({ ...KEY, provider_name: Type.String() })
-export type ByokKeyView = Static<typeof ByokKeyView>
-
 /** GET /console/api/provider-keys */
-export const ByokKeyList = Type.Object({
-  data: Type.Array(ByokKeyView),
-  /** The providers that accept a BYOK key, by name. */
-  providers: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
+export const ByokKeyList = Type.Interface([ProviderKeyPage], {
+  /** The names of the providers, by id. */
+  provider_names: Type.Record(Type.String(), Type.String()),
   /** The routing fee on calls with a BYOK key, percent of the listed cost: "5". */
   fee_percent: DecimalUsd,
 })

@@ -23,20 +23,18 @@ export const UsageRowView = Type.Object({
 })
 
 /**
- * GET /console/api/usage?from&to&group_by=day|model|key → UsageView. `from` and `to` take a date (midnight UTC) or
- * an ISO time; the default is the last 30 days. Days without calls are left out.
+ * GET /v1/usage and /console/api/usage?from&to&group_by=day|model|key. `from` and `to` take a date (midnight UTC) or an
+ * ISO time; the default is the last 30 days. Days without calls are left out.
  */
-export const UsageView = Type.Object({
+export const Usage = Type.Object({
+  object: Type.Literal('usage'),
   from: IsoTime,
   to: IsoTime,
   group_by: Type.Enum([...USAGE_GROUPS]),
   data: Type.Array(UsageRowView),
   total: UsageSumsView,
 })
-export type UsageView = Static<typeof UsageView>
-
-/** GET /v1/usage, with the same parameters. */
-export const Usage = Type.Object({ object: Type.Literal('usage'), ...UsageView.properties })
+export type Usage = Static<typeof Usage>
 
 export const USAGE_INTERVALS = ['hour', 'day', 'month'] as const
 export type UsageInterval = (typeof USAGE_INTERVALS)[number]

@@ -1,12 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { KeyRecord } from '../../accounts/key-cache.ts'
+import type { AccountActionName, ActionDetails } from '../../core/accounts/account-action.ts'
 import type { KeyScope } from '../../core/accounts/key-scope.ts'
 import type { Permission } from '../../core/accounts/member-permissions.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { askingKey, standardKey } from '../plugins/authenticate.ts'
 import { actingOn } from '../plugins/session.ts'
+import { reportSlots, type Slots } from '../slots.ts'
 import type { CallReader } from './call-view.ts'
+import { createRecordKeyAction } from './record-key-action.ts'
 
 /** The requester of an account's data. */
 export interface Requester {
@@ -24,32 +27,71 @@ export const noStore: Hook = async (_request, reply) => {
   if (reply.statusCode < 400) reply.header('cache-control', 'no-store')
 }
 
-/** The authentication of an account resource's routes. Variants differ in this and in their JSON. */
+/** `onRequest`: 401 and 403, before a body is read. */
+interface AccessHooks {
+  onRequest: Hook[]
+  onSend?: Hook
+}
+
+/** Who may use an account resource's routes. The routes of API keys and of sessions differ in this. */
 export interface AccountAccess {
-  /** `onRequest`: 401 and 403, before a body is read. */
-  hooks: { onRequest: Hook[]; preValidation?: Hook; onSend?: Hook }
+  hooks: AccessHooks
   /** The operations' requirements besides a key. */
   schema?: { description: string }
   /** The requester of a request that the hooks accepted. */
   requester(request: FastifyRequest): Requester
 }
 
+/** Access to reports. */
+export interface ReportAccess extends AccountAccess {
+  slots: Slots
+  /** The parameters by which the account is named. */
+  query: Partial<typeof ACCOUNT_ID>
+}
+
+/** Access to what can be changed. */
+export interface EditorAccess extends AccountAccess {
+  /** The hooks of routes that change something. */
+  changing: AccessHooks
+  /** The person or key that made a request. */
+  author(request: FastifyRequest): string
+  /** Records a change that a request made. */
+  record(
+    request: FastifyRequest,
+    action: AccountActionName,
+    target: string,
+    details: ActionDetails,
+  ): Promise<void>
+}
+
 /** Access with a key of the account with this scope. `refusal` is the message of the 403 for admin keys, which have none. */
-export const byKey = (app: FastifyInstance, scope: KeyScope, refusal: string): AccountAccess => ({
-  hooks: {
-    onRequest: [app.requireKey, async (request) => void standardKey(request, refusal), requireScope(scope)],
+export function byKey(app: FastifyInstance, scope: KeyScope, refusal: string): EditorAccess {
+  const hooks = {
+    onRequest: [
+      app.requireKey,
+      async (request: FastifyRequest) => void standardKey(request, refusal),
+      requireScope(scope),
+    ],
     onSend: noStore,
-  },
-  schema: { description: `Needs an API key with the scope \`${scope}\`, which is off by default.` },
-  requester: (request) => {
-    const { accountId } = standardKey(request, refusal)
-    return { accountId, holder: accountId, reader: 'owner' }
-  },
-})
+  }
+  return {
+    hooks,
+    changing: hooks,
+    schema: { description: `Needs an API key with the scope \`${scope}\`, which is off by default.` },
+    requester: (request) => {
+      const { accountId } = standardKey(request, refusal)
+      return { accountId, holder: accountId, reader: 'owner' }
+    },
+    author: (request) => askingKey(request).keyId,
+    record: createRecordKeyAction(app.services),
+  }
+}
 
 /** Access with a key of the account, and with admin keys, which name one by `account_id`. */
-export const byReadingKey = (app: FastifyInstance): AccountAccess => ({
+export const byReadingKey = (app: FastifyInstance): ReportAccess => ({
   hooks: { onRequest: [app.requireKey, refuseOtherAccount], onSend: noStore },
+  slots: reportSlots(),
+  query: ACCOUNT_ID,
   requester: (request) => {
     const key = askingKey(request)
     const accountId = accountToRead(key, request.query as { account_id?: string })
@@ -57,13 +99,25 @@ export const byReadingKey = (app: FastifyInstance): AccountAccess => ({
   },
 })
 
-/** Access for a signed-in person with this permission on the session's account. */
-export const bySession = (app: FastifyInstance, permission: Permission): AccountAccess => ({
+/**
+ * Access for a signed-in person with this permission on the session's account, and `changing` for changes. The private
+ * API returns the public JSON, with further fields where a page needs them.
+ */
+export const bySession = (
+  app: FastifyInstance,
+  permission: Permission,
+  changing: Permission = permission,
+): EditorAccess & ReportAccess => ({
   hooks: { onRequest: [app.requirePermission(permission)] },
+  changing: { onRequest: [app.requirePermission(changing)] },
+  slots: app.services.consoleSlots,
+  query: {},
   requester: (request) => {
     const { id } = actingOn(request).account
     return { accountId: id, holder: id, reader: 'owner' }
   },
+  author: (request) => actingOn(request).person.id,
+  record: (request, action, target, details) => app.recordAction(request, action, target, details),
 })
 
 /** The reader of calls for a key. */

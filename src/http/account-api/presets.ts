@@ -1,8 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { PRESET_BOUNDS, type StoredPreset } from '../../accounts/presets/preset-store.ts'
-import type { AccountActionName, ActionDetails } from '../../core/accounts/account-action.ts'
 import {
   NewPresetVersion,
   PresetDeleted,
@@ -14,54 +13,26 @@ import {
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { readPresetSettings } from '../../core/presets/preset.ts'
-import { askingKey } from '../plugins/authenticate.ts'
-import { actingOn } from '../plugins/session.ts'
-import { type AccountAccess, byKey, bySession } from './account-access.ts'
-import { createRecordKeyAction } from './record-key-action.ts'
-
-/** Who uses the routes. */
-interface Audience extends AccountAccess {
-  /** `onRequest` of changes. */
-  changing: AccountAccess['hooks']
-  /** The person or key that made a request. */
-  author(request: FastifyRequest): string
-  record(
-    request: FastifyRequest,
-    action: AccountActionName,
-    target: string,
-    details: ActionDetails,
-  ): Promise<void>
-}
+import { byKey, bySession, type EditorAccess } from './account-access.ts'
 
 const BODY_LIMIT_BYTES = 64 * 1024
 
 /** GET and POST /v2/presets, GET and DELETE /v2/presets/{name}: the presets of an account. */
 export const presetsRoute = (path: string): FastifyPluginAsyncTypebox =>
-  presetRoutes(path, (scope) => {
-    const access = byKey(scope, 'presets', 'Admin keys belong to no account. Use a standard key.')
-    return {
-      ...access,
-      changing: access.hooks,
-      author: (request) => askingKey(request).keyId,
-      record: createRecordKeyAction(scope.services),
-    }
-  })
+  presetRoutes(path, (app) => byKey(app, 'presets', 'Admin keys belong to no account. Use a standard key.'))
 
 /** The same under /console/api, for the session's account. */
-export const consolePresetRoutes: FastifyPluginAsyncTypebox = presetRoutes('/presets', (scope) => ({
-  ...bySession(scope, 'keys'),
-  changing: bySession(scope, 'integrations').hooks,
-  author: (request) => actingOn(request).person.id,
-  record: (request, action, target, details) => scope.recordAction(request, action, target, details),
-}))
+export const consolePresetRoutes: FastifyPluginAsyncTypebox = presetRoutes('/presets', (app) =>
+  bySession(app, 'keys', 'integrations'),
+)
 
 function presetRoutes(
   path: string,
-  audienceOf: (app: FastifyInstance) => Audience,
+  accessOf: (app: FastifyInstance) => EditorAccess,
 ): FastifyPluginAsyncTypebox {
   return async (app) => {
     const { presets, throttleAccount } = app.services
-    const { requester, hooks, changing, schema, author, record } = audienceOf(app)
+    const { requester, hooks, changing, schema, author, record } = accessOf(app)
     const ofName = { ...schema, params: Type.Object({ name: Type.String() }) }
     const changes = { ...changing, bodyLimit: BODY_LIMIT_BYTES }
 

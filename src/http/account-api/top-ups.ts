@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { type TObjectOptions, type TSchema, Type } from 'typebox'
+import { Type } from 'typebox'
 import { accountName } from '../../accounts/account-store.ts'
 import {
   newTopUpBody,
@@ -13,39 +13,20 @@ import {
 } from '../../core/api/billing.ts'
 import { jsonView } from '../../core/api/json-view.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
-import { Page } from '../../core/api/shared.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
-import { isoTime } from '../../core/kernel/time.ts'
 import type { PaymentRailName } from '../../core/payments/payment.ts'
 import { readTopUpAmount, TOP_UP_PRESETS_USD } from '../../core/payments/top-up-amount.ts'
 import type { Payments } from '../../payments/create-payments.ts'
 import type { Payment } from '../../payments/payment-store.ts'
-import { OfId, pageOf } from '../page.ts'
+import { OfId } from '../page.ts'
 import { actingOn } from '../plugins/session.ts'
 import { createSlots, type SlotsOptions } from '../slots.ts'
-import { type AccountAccess, byKey, bySession } from './account-access.ts'
-import { createRecordKeyAction } from './record-key-action.ts'
+import { byKey, bySession, type EditorAccess } from './account-access.ts'
 
 export interface TopUpServices {
   payments: Pick<Payments, 'topUps' | 'payments' | 'rails'>
   limits: { topUpMinUsd: string; topUpMaxUsd: string }
-}
-
-/** A group of users of top-ups, and their JSON. */
-interface Audience extends AccountAccess {
-  /** Limits of concurrently opened checkouts of one account. */
-  opening: Pick<SlotsOptions, 'maxPerHolder' | 'holderIsFull'>
-  /** Options of the body's schema. */
-  body: TObjectOptions
-  topUp: TSchema
-  viewOf(payment: Payment, request: FastifyRequest): unknown
-  /** Called after a checkout was opened. */
-  opened(request: FastifyRequest, payment: Payment): Promise<void>
-  /** The parameter of a list that names the last top-up of the previous page. */
-  cursor: 'before' | 'cursor'
-  page: TSchema
-  listOf(page: Page<unknown>): unknown
 }
 
 /** Concurrently opened checkouts of one instance: each waits for a rail. */
@@ -53,60 +34,34 @@ const OPENING_MAX = 50
 
 /** POST and GET /billing/topups, GET /billing/topups/{id}: an account opens top-ups and reads their state. */
 export const topUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const record = createRecordKeyAction(services)
   const access = byKey(app, 'top_ups', 'Admin keys have no balance. Use a standard key.')
-  const options = topUpOptions(services)
-  registerRoutes(app, '/billing/topups', {
-    ...access,
-    hooks: {
-      ...access.hooks,
-      // A body other than an object has no fields, so the first missing field is reported.
-      preValidation: async (request) => {
-        if (Object(request.body) !== request.body || Array.isArray(request.body)) request.body = {}
-      },
-    },
-    opening: {},
-    body: {},
-    topUp: TopUp,
-    viewOf: paymentView,
-    opened: (request, { id, amountPico }) =>
-      record(request, 'top_up.opened', id, { amount_usd: formatUsd(amountPico) }),
-    cursor: 'before',
-    page: TopUpPage,
-    listOf: ({ next_cursor: _, ...page }) => ({ ...page, options }),
-  })
+  registerRoutes(app, '/billing/topups', access, { shown: TopUp, more: () => ({}), opening: {} })
 }
 
 /** The same under /console/api, with receipts, for the session's account. */
 export const consoleTopUpRoutes: FastifyPluginAsyncTypebox = async (app) =>
-  registerRoutes(app, '/top-ups', {
-    ...bySession(app, 'billing'),
+  registerRoutes(app, '/top-ups', bySession(app, 'billing'), {
+    shown: TopUpView,
+    more: (payment, request) => ({ receipt: receiptOf(payment, accountName(actingOn(request).account)) }),
     opening: {
       maxPerHolder: 3,
       holderIsFull: 'This account has top-ups being opened. Wait for one of them.',
     },
-    body: {
-      ...CLOSED,
-      errorMessage: {
-        additionalProperties: '`{param}` is no field here. Known: amount_usd, rail.',
-      },
-    },
-    topUp: TopUpView,
-    viewOf: (payment, request) => receiptView(payment, accountName(actingOn(request).account)),
-    opened: (request, { id, amountPico }) =>
-      app.recordAction(request, 'top_up.opened', id, { amount_usd: formatUsd(amountPico) }),
-    cursor: 'cursor',
-    page: Page(TopUpView),
-    listOf: (page) => page,
   })
 
-type ListQuery = { limit: number; before?: string; cursor?: string }
+interface TopUpRoutes {
+  shown: typeof TopUp | typeof TopUpView
+  /** What is shown besides the public JSON. */
+  more(payment: Payment, request: FastifyRequest): object
+  /** Limits of concurrently opened checkouts of one account. */
+  opening: Pick<SlotsOptions, 'maxPerHolder' | 'holderIsFull'>
+}
 
 function registerRoutes(
   app: Parameters<FastifyPluginAsyncTypebox>[0],
   path: string,
-  { requester, hooks, schema, ...audience }: Audience,
+  { requester, hooks, schema, record }: EditorAccess,
+  { shown, more, opening: ofHolder }: TopUpRoutes,
 ): void {
   const { services } = app
   const { topUps, payments } = services.payments
@@ -115,24 +70,30 @@ function registerRoutes(
   const slots = createSlots({
     max: OPENING_MAX,
     allTaken: 'Too many top-ups at once. Retry shortly.',
-    ...audience.opening,
+    ...ofHolder,
+  })
+
+  const view = (payment: Payment, request: FastifyRequest) => ({
+    ...paymentView(payment),
+    ...more(payment, request),
   })
 
   const opening = {
     ...schema,
     summary: 'Open a top-up',
-    body: newTopUpBody(options, audience.body),
-    response: { 201: audience.topUp },
+    body: newTopUpBody(options),
+    response: { 201: shown },
   }
-  app.post(path, { ...hooks, schema: opening }, async (request, reply) => {
+  app.post(path, { ...hooks, preValidation: objectBody, schema: opening }, async (request, reply) => {
     const { accountId } = requester(request)
     const { rail, amount_usd: given } = request.body
     const amount = readTopUpAmount(given, range)
     if (amount.kind === 'refused') throw invalid('amount_usd', topUpAmountWording(options))
     return slots.run(accountId, async () => {
       const payment = openedPayment(await topUps.open(accountId, railOf(rail), amount.amountPico))
-      await audience.opened(request, payment)
-      return reply.code(201).send(audience.viewOf(payment, request))
+      const { id, amountPico } = payment
+      await record(request, 'top_up.opened', id, { amount_usd: formatUsd(amountPico) })
+      return reply.code(201).send(view(payment, request))
     })
   })
 
@@ -142,27 +103,37 @@ function registerRoutes(
     querystring: Type.Object(
       {
         limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
-        [audience.cursor]: Type.Optional(Type.String()),
+        /** The last top-up of the page before. */
+        before: Type.Optional(Type.String()),
       },
       CLOSED,
     ),
-    response: { 200: audience.page },
+    response: { 200: TopUpPage(shown) },
   }
   app.get(path, { ...hooks, schema: listing }, async (request) => {
     const { accountId } = requester(request)
-    const { limit, [audience.cursor]: before } = request.query as ListQuery
+    const { limit, before } = request.query
     const found = await payments.list({ accountId, ...(before && { before }), limit: limit + 1 })
-    const view = (payment: Payment) => audience.viewOf(payment, request)
-    return audience.listOf(pageOf(found, limit, view, (shown) => shown.at(-1)!.id))
+    return {
+      object: 'list' as const,
+      data: found.slice(0, limit).map((payment) => view(payment, request)),
+      has_more: found.length > limit,
+      options,
+    }
   })
 
-  const showing = { ...schema, summary: 'One top-up', params: OfId, response: { 200: audience.topUp } }
+  const showing = { ...schema, summary: 'One top-up', params: OfId, response: { 200: shown } }
   app.get(`${path}/:id`, { ...hooks, schema: showing }, async (request) => {
     const payment = await payments.find(request.params.id)
     if (payment?.accountId !== requester(request).accountId)
       throw new ApiError('not_found', 'This account has no top-up with this id.')
-    return audience.viewOf(payment, request)
+    return view(payment, request)
   })
+}
+
+/** A body other than an object has no fields, so the first missing field is reported. */
+async function objectBody(request: FastifyRequest): Promise<void> {
+  if (Object(request.body) !== request.body || Array.isArray(request.body)) request.body = {}
 }
 
 /** The options of a top-up. */
@@ -217,22 +188,12 @@ export const paymentView = (payment: Payment): TopUp =>
     checkoutUrl: payment.state === 'pending' ? payment.checkoutUrl : null,
   })
 
-function receiptView(payment: Payment, billedTo: string): TopUpView {
-  const { payment_id: id, ...view } = paymentView(payment)
-  const { settledAt, amountPico, returnedPico, disputedPico } = payment
-  const takenBackPico = returnedPico + disputedPico
-  return {
-    id,
-    ...view,
-    receipt: settledAt && {
-      number: id,
-      issued_at: isoTime(settledAt),
-      billed_to: billedTo,
-      description: 'Prepaid balance for API usage',
-      paid_usd: formatUsd(amountPico),
-      refunded_usd: formatUsd(takenBackPico),
-      net_usd: formatUsd(amountPico - takenBackPico),
-      method: view.rail,
-    },
+/** The receipt of a payment that was received. */
+const receiptOf = (
+  { settledAt, amountPico, returnedPico, disputedPico }: Payment,
+  billedTo: string,
+): TopUpView['receipt'] =>
+  settledAt && {
+    billed_to: billedTo,
+    net_usd: formatUsd(amountPico - returnedPico - disputedPico),
   }
-}

@@ -2,23 +2,14 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type TSchema, Type } from 'typebox'
 import type { Usage as StoredUsage, UsageRow, UsageSums } from '../../billing/reports/usage-store.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
-import { USAGE_GROUPS, Usage, type UsageGroup, UsageView } from '../../core/api/usage.ts'
+import { USAGE_GROUPS, Usage, type UsageGroup } from '../../core/api/usage.ts'
 import { TIME_RANGE, type TimeRange, timeRange } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { asCsv, csvLine } from '../csv.ts'
-import { reportSlots, type Slots } from '../slots.ts'
-import { ACCOUNT_ID, type AccountAccess, byReadingKey, bySession } from './account-access.ts'
+import { byReadingKey, bySession, type ReportAccess } from './account-access.ts'
 import { REPORT_FORMAT, reportFormat } from './report-format.ts'
-
-/** A group of readers, with their parameters and JSON. */
-interface Audience extends AccountAccess {
-  slots: Slots
-  query: object
-  usage: TSchema
-  shown: (usage: UsageView) => unknown
-}
 
 const ROWS_MAX = 10_000
 
@@ -26,28 +17,16 @@ const ROWS_MAX = 10_000
 export const usageRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) =>
-    registerRoute(app, path, {
-      ...byReadingKey(app),
-      slots: reportSlots(),
-      query: { ...REPORT_FORMAT, ...ACCOUNT_ID },
-      usage: Usage,
-      shown: (usage) => ({ object: 'usage', ...usage }),
-    })
+    registerRoute(app, path, byReadingKey(app))
 
 /** The same under /console/api, for the session's account. */
 export const consoleUsageRoute: FastifyPluginAsyncTypebox = async (app) =>
-  registerRoute(app, '/usage', {
-    ...bySession(app, 'usage'),
-    slots: app.services.consoleSlots,
-    query: {},
-    usage: UsageView,
-    shown: (usage) => usage,
-  })
+  registerRoute(app, '/usage', bySession(app, 'usage'))
 
 function registerRoute(
   app: Parameters<FastifyPluginAsyncTypebox>[0],
   path: string,
-  { requester, hooks, ...audience }: Audience,
+  { requester, hooks, slots, query: account }: ReportAccess,
 ): void {
   const { reports, clock } = app.services
   const schema = {
@@ -56,18 +35,19 @@ function registerRoute(
       {
         ...TIME_RANGE,
         group_by: Type.Enum([...USAGE_GROUPS], { default: 'day' }),
-        ...(audience.query as Record<never, TSchema>),
+        ...REPORT_FORMAT,
+        ...(account as Record<never, TSchema>),
       },
       CLOSED,
     ),
-    response: { 200: audience.usage },
+    response: { 200: Usage },
   }
   app.get(path, { ...hooks, schema }, async (request, reply) => {
     const { accountId, holder } = requester(request)
     const { group_by: group, ...query } = request.query
     const range = timeRange(query, clock())
     const format = reportFormat(request)
-    return audience.slots.run(holder, async () => {
+    return slots.run(holder, async () => {
       const usage = await reports.usage.usage(accountId, range, group, ROWS_MAX)
       if (usage === null)
         throw new ApiError(
@@ -76,12 +56,13 @@ function registerRoute(
         )
       return format === 'csv'
         ? asCsv(reply, `usage-by-${group}`).send(usageCsv(usage, group))
-        : audience.shown(usageView(usage, range, group))
+        : usageView(usage, range, group)
     })
   })
 }
 
-const usageView = (usage: StoredUsage, range: TimeRange, group: UsageGroup): UsageView => ({
+const usageView = (usage: StoredUsage, range: TimeRange, group: UsageGroup): Usage => ({
+  object: 'usage',
   from: isoTime(range.fromMs),
   to: isoTime(range.toMs),
   group_by: group,

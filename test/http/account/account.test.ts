@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { BillingView, LedgerRow, TopUpView } from '../../../src/core/api/billing.ts'
-import type { ByokKeyList, ByokKeyView } from '../../../src/core/api/byok-keys.ts'
+import type { BillingView, LedgerRow, TopUpPage, TopUpView } from '../../../src/core/api/billing.ts'
+import type { ByokKeyBody, ByokKeyList } from '../../../src/core/api/byok-keys.ts'
 import { CALL_SORTS, type CallDetail, type CallPage, type CallSummary } from '../../../src/core/api/calls.ts'
 import type { CreatedKey, KeyList } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
-import type { UsageSeriesView, UsageView } from '../../../src/core/api/usage.ts'
+import type { Usage, UsageSeriesView } from '../../../src/core/api/usage.ts'
 import type {
   CreatedWebhook,
   DeliveryView,
@@ -147,7 +147,7 @@ test('of another account nothing is seen and nothing is done', async () => {
       ],
     ),
     [`calls/${id}`, 'GET'],
-    [`top-ups/${topUp.id}`, 'GET'],
+    [`top-ups/${topUp.payment_id}`, 'GET'],
     [`webhooks/${webhook.id}`, 'DELETE'],
     [`webhooks/${webhook.id}/rotate-secret`, 'POST'],
     [`webhooks/${webhook.id}/test`, 'POST'],
@@ -178,25 +178,16 @@ describe('billing', () => {
       body: { amount_usd: '25.00', rail: 'development' },
     })
     expect(topUp).toMatchObject({ state: 'settled', test: true, amount_usd: '25.00', checkout_url: null })
-    expect(topUp.receipt).toEqual({
-      number: topUp.id,
-      issued_at: topUp.settled_at,
-      billed_to: client.email,
-      description: expect.any(String),
-      paid_usd: '25.00',
-      refunded_usd: '0.00',
-      net_usd: '25.00',
-      method: 'development',
-    })
-    await stack.command('admin', 'topup', 'refund', topUp.id, '--amount', '10')
-    const shown = await client.json<TopUpView>(`/console/api/top-ups/${topUp.id}`)
-    expect(shown.receipt).toMatchObject({ refunded_usd: '10.00', net_usd: '15.00' })
+    expect(topUp.receipt).toEqual({ billed_to: client.email, net_usd: '25.00' })
+    await stack.command('admin', 'topup', 'refund', topUp.payment_id, '--amount', '10')
+    const shown = await client.json<TopUpView>(`/console/api/top-ups/${topUp.payment_id}`)
+    expect(shown).toMatchObject({ refunded_usd: '10.00', receipt: { net_usd: '15.00' } })
     const after = await client.json<BillingView>('/console/api/billing')
     expect([after.balance_usd, after.available_usd]).toEqual(['15.50', '15.50'])
     const { data } = await client.json<Page<LedgerRow>>('/console/api/ledger')
     expect(data.map(({ kind, amount_usd, top_up_id }) => [kind, amount_usd, top_up_id])).toEqual([
-      ['refund', '-10.00', topUp.id],
-      ['topup', '25.00', topUp.id],
+      ['refund', '-10.00', topUp.payment_id],
+      ['topup', '25.00', topUp.payment_id],
       ['free_credit', '0.50', null],
     ])
   })
@@ -206,9 +197,16 @@ describe('billing', () => {
     const made: string[] = []
     for (const amount of ['5.00', '6.00', '7.00']) {
       const body = { amount_usd: amount, rail: 'development' }
-      made.unshift((await client.json<TopUpView>('/console/api/top-ups', { body })).id)
+      made.unshift((await client.json<TopUpView>('/console/api/top-ups', { body })).payment_id)
     }
-    expect(await pagedIds(client, '/console/api/top-ups?limit=2')).toEqual(made)
+    const pageAfter = async (query: string) => {
+      const { data, has_more } = await client.json<TopUpPage<TopUpView>>(
+        `/console/api/top-ups?limit=2${query}`,
+      )
+      return { ids: data.map(({ payment_id }) => payment_id), has_more }
+    }
+    expect(await pageAfter('')).toEqual({ ids: made.slice(0, 2), has_more: true })
+    expect(await pageAfter(`&before=${made[1]}`)).toEqual({ ids: made.slice(2), has_more: false })
   })
 
   test('the ledger sums to the balance, page by page, charges of a day in one row', async () => {
@@ -314,7 +312,7 @@ describe('usage', () => {
       new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10),
     )
     for (const group of ['day', 'model', 'key']) {
-      const usage = await client.json<UsageView>(`/console/api/usage?group_by=${group}`)
+      const usage = await client.json<Usage>(`/console/api/usage?group_by=${group}`)
       expect(usage.total).toMatchObject({ cost_usd: cost, calls: 4 })
       expect(sumUsd(usage.data.map((row) => row.cost_usd))).toBe(cost)
     }
@@ -504,10 +502,9 @@ describe('provider keys', () => {
 
     const created = (await (
       await add({ provider: 'gamma', key: secret, name: 'mine' })
-    ).json()) as ByokKeyView
+    ).json()) as ByokKeyBody
     expect(created).toMatchObject({
       provider: 'gamma',
-      provider_name: 'gamma',
       last4: secret.slice(-4),
       status: 'unchecked',
       allow_fallback: false,
@@ -520,16 +517,18 @@ describe('provider keys', () => {
     expect(detail).toMatchObject({ byok: true, rates: { prompt: '0.05', completion: '0.10' } })
 
     const path = `/console/api/provider-keys/${created.id}`
-    const changed = await client.json<ByokKeyView>(path, { method: 'PATCH', body: { disabled: true } })
-    expect(changed).toEqual({ ...created, status: 'disabled' })
+    const changed = await client.json<ByokKeyBody>(path, { method: 'PATCH', body: { disabled: true } })
+    expect(changed).toEqual({ ...created, status: 'disabled', accepted_at: expect.any(String) })
     const listed = await (await client.ask('/console/api/provider-keys')).text()
     expect(listed).not.toContain(secret)
     expect(JSON.parse(listed)).toEqual({
+      object: 'list',
       data: [changed],
-      providers: [{ id: 'gamma', name: 'gamma' }],
+      providers: ['gamma'],
+      provider_names: { gamma: 'gamma' },
       fee_percent: '5',
     } satisfies ByokKeyList)
-    expect((await client.ask(path, { method: 'DELETE' })).status).toBe(204)
+    expect((await client.ask(path, { method: 'DELETE' })).status).toBe(200)
     expect((await client.json<ByokKeyList>('/console/api/provider-keys')).data).toEqual([])
   })
 })

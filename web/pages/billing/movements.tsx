@@ -15,6 +15,7 @@ export const TopUpHistory = () => (
       <DataTable
         caption="Top-ups, newest first"
         rows={topUps}
+        rowKey={({ payment_id }) => payment_id}
         columns={{
           Date: (topUp) => <Moment at={topUp.created_at} />,
           Amount: (topUp) => <Money usd={topUp.amount_usd} />,
@@ -45,7 +46,7 @@ const StateOf = ({ topUp }: { topUp: TopUpView }) => (
 function Next({ topUp }: { topUp: TopUpView }) {
   if (topUp.receipt) {
     return (
-      <Link to="/billing/receipts/$id" params={{ id: topUp.id }} className="text-accent">
+      <Link to="/billing/receipts/$id" params={{ id: topUp.payment_id }} className="text-accent">
         Receipt<span className="sr-only"> of {formatMoment(topUp.created_at)}</span>
       </Link>
     )

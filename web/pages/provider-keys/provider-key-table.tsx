@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { ByokKeyPatch, ByokKeyView } from '../../../src/core/api/byok-keys.ts'
+import type { ByokKeyBody, ByokKeyPatch } from '../../../src/core/api/byok-keys.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
 import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
@@ -9,17 +9,18 @@ import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { StateBadge } from '../../components/text/values.tsx'
 import { formatAgo, formatDate, formatMoment } from '../../lib/format.ts'
 
-/** Provider keys with their status and settings. */
-export function ProviderKeyTable({ keys }: { keys: readonly ByokKeyView[] }) {
+/** Provider keys with their status and settings. `names`: of providers, by id. */
+export function ProviderKeyTable(props: { keys: readonly ByokKeyBody[]; names: Record<string, string> }) {
+  const nameOf = ({ provider }: ByokKeyBody) => props.names[provider] ?? provider
   const change = useAction({
     send: ({ id, body }: { id: string; body: ByokKeyPatch }) =>
-      requestJson<ByokKeyView>('PATCH', path`/console/api/provider-keys/${id}`, body),
+      requestJson<ByokKeyBody>('PATCH', path`/console/api/provider-keys/${id}`, body),
     stale: ['/console/api/provider-keys'],
   })
   return (
     <DataTable
       caption="Provider keys"
-      rows={keys}
+      rows={props.keys}
       columns={{
         Provider: (key) => (
           <TwoLines
@@ -30,7 +31,7 @@ export function ProviderKeyTable({ keys }: { keys: readonly ByokKeyView[] }) {
               </>
             }
           >
-            {key.provider_name}
+            {nameOf(key)}
           </TwoLines>
         ),
         Status: (key) => <Status providerKey={key} />,
@@ -39,6 +40,7 @@ export function ProviderKeyTable({ keys }: { keys: readonly ByokKeyView[] }) {
             // The stored value replaces the click, also when the change was refused.
             key={`${key.id} ${key.allow_fallback} ${change.failureCount}`}
             providerKey={key}
+            name={nameOf(key)}
             onChange={(checked) => change.run({ id: key.id, body: { allow_fallback: checked } })}
           />
         ),
@@ -46,7 +48,7 @@ export function ProviderKeyTable({ keys }: { keys: readonly ByokKeyView[] }) {
           <span className="table-actions flex justify-end gap-1">
             <Button
               size="small"
-              about={`the key for ${key.provider_name}`}
+              about={`the key for ${nameOf(key)}`}
               disabled={change.isPending}
               onClick={() => change.run({ id: key.id, body: { disabled: key.status !== 'disabled' } })}
             >
@@ -54,10 +56,10 @@ export function ProviderKeyTable({ keys }: { keys: readonly ByokKeyView[] }) {
             </Button>
             <Button
               size="small"
-              about={`the key for ${key.provider_name}`}
+              about={`the key for ${nameOf(key)}`}
               dialog={(close) => (
                 <ConfirmDialog
-                  title={`Remove the key for ${key.provider_name}?`}
+                  title={`Remove the key for ${nameOf(key)}?`}
                   confirm="Remove key"
                   send={() => requestJson('DELETE', path`/console/api/provider-keys/${key.id}`)}
                   stale={['/console/api/provider-keys']}
@@ -78,14 +80,18 @@ export function ProviderKeyTable({ keys }: { keys: readonly ByokKeyView[] }) {
 }
 
 /** Shows the click at once, before the response is there. */
-function FallbackSwitch(props: { providerKey: ByokKeyView; onChange: (checked: boolean) => void }) {
-  const { providerKey, onChange } = props
+function FallbackSwitch(props: {
+  providerKey: ByokKeyBody
+  name: string
+  onChange: (checked: boolean) => void
+}) {
+  const { providerKey, name, onChange } = props
   const [isChecked, setIsChecked] = useState(providerKey.allow_fallback)
   return (
     <CheckField
       label={
         <>
-          Use Switchyard's keys<span className="sr-only"> for {providerKey.provider_name}</span>
+          Use Switchyard's keys<span className="sr-only"> for {name}</span>
         </>
       }
       checked={isChecked}
@@ -97,7 +103,15 @@ function FallbackSwitch(props: { providerKey: ByokKeyView; onChange: (checked: b
   )
 }
 
-function Status({ providerKey }: { providerKey: ByokKeyView }) {
+/** What went wrong with a key at its provider, by its code. */
+const FAILURES: Record<string, string> = {
+  unauthorized: 'The provider does not accept this key.',
+  payment_required: 'The provider asks for payment.',
+  forbidden: 'The provider does not permit this key to do what was asked.',
+  unreachable: 'The provider could not be reached.',
+}
+
+function Status({ providerKey }: { providerKey: ByokKeyBody }) {
   const { status, failures, last_error: error, last_error_at: at } = providerKey
   return (
     <span className="stack gap-2">
@@ -106,7 +120,7 @@ function Status({ providerKey }: { providerKey: ByokKeyView }) {
       </span>
       {error && (
         <span className="text-sm">
-          {error}
+          {FAILURES[error] ?? 'The provider refused this key.'}
           {failures > 1 && ` It failed ${failures} times in a row.`}
           {at && (
             <span className="text-muted">
