@@ -198,8 +198,8 @@ export function connectCallPath(parts: CallPathParts): CallPath {
       admit: markRefused(holds.admit, redis),
       releaseHold: holds.release,
       sealBody: parts.bodies.seal,
-      undoAdmission: (envelope, askedIn) =>
-        undoAdmission(envelope, async () => (await epoch.durabilityToken()) === askedIn, dispatch),
+      undoAdmission: (envelope, sentIn) =>
+        undoAdmission(envelope, async () => (await epoch.durabilityToken()) === sentIn, dispatch),
       replyChannel: hub.channel,
       epoch: () => epoch.current(),
       durabilityToken: () => epoch.lastToken(),

@@ -79,15 +79,16 @@ async function start(
   const { admission, dispatch } = api.pathOf(accountId)
   const key = { ...plainKey(accountId, `key_${accountId}`), ...bounded(accountId, budgets) }
   try {
-    const identity = { callId: call.id, requestId: `req_${call.id}`, idempotencyRecord: null }
-    const { call: admitted } = await admitCall(chat, key, identity, admission)
+    const caller = { key, requestId: `req_${call.id}`, bodyBytes: 0 }
+    const admitted = await admitCall(chat, caller, { callId: call.id, idempotencyRecord: null }, admission)
     note(call, `admitted, ${admitted.envelope.holdPico} held`)
     const sink = {
       frame: (body: FrameBody) => hear(call, body, note),
       flush: () => undefined,
       tick: () => undefined,
     }
-    call.cancel = dispatchCall(admitted, chat.content, sink, dispatch).cancel
+    const pending = dispatchCall(admitted, chat.content, sink, dispatch)
+    call.cancel = () => pending.abandon()
   } catch (error) {
     if (call.status !== 'waiting') return
     call.status = 'refused'

@@ -8,7 +8,7 @@ import type {
 } from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
-import { budgetsOf, drawText, type RunningBudget } from '../../core/billing/budget.ts'
+import { type BudgetScope, budgetsOf, drawText, type RunningBudget } from '../../core/billing/budget.ts'
 import { writeBody } from '../../core/calls/call-body.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { CallLabels } from '../../core/calls/call-labels.ts'
@@ -18,6 +18,7 @@ import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
+import { isoTime } from '../../core/kernel/time.ts'
 import type { OfferStates } from '../../core/routing/offer-preferences.ts'
 import { leastCallCost } from '../../core/routing/plan-candidate.ts'
 import { planRoute, type RoutingPlan } from '../../core/routing/routing-plan.ts'
@@ -26,7 +27,6 @@ import type { FleetTime } from '../../platform/redis/fleet-clock.ts'
 import { wasNotSent } from '../../platform/redis/redis-deadlines.ts'
 import type { CleanupTasks } from '../cleanup-tasks.ts'
 import type { TakeSlot } from '../in-process-link.ts'
-import { budgetRefusal } from './budget-refusal.ts'
 import type { CallHub } from './call-hub.ts'
 import { type AdmittedCall, jobData } from './enqueue-and-wait.ts'
 import type { NoteLimitReached } from './limit-notice.ts'
@@ -65,9 +65,9 @@ export interface AdmissionDependencies {
   takeSlot?: TakeSlot | undefined
   /**
    * Undoes the admission of a call that may have been admitted and enqueued in one step. Repeatable.
-   * @param askedIn the durability token before that step; undefined: unknown
+   * @param sentIn the durability token before that step; undefined: unknown
    */
-  undoAdmission: (envelope: CallEnvelope, askedIn: string | undefined) => Promise<void>
+  undoAdmission: (envelope: CallEnvelope, sentIn: string | undefined) => Promise<void>
   cleanup: CleanupTasks
   limits: AdmissionLimits
   replyChannel: string
@@ -80,25 +80,23 @@ export interface AdmissionDependencies {
   random: () => number
 }
 
-/** The properties of a call apart from its request. */
-export interface CallIdentity {
-  callId: CallId
+/** Who makes a call, and what its HTTP request says beside the call itself. */
+export interface Caller {
+  key: KeyRecord & { accountId: string }
   requestId: string
-  /** The record of its Idempotency-Key, or null. */
-  idempotencyRecord: string | null
-  /** The length of its body. Absent: light. */
-  bodyBytes?: number
-  /** Absent: it is planned here. */
-  plan?: RoutingPlan | undefined
+  /** The `Idempotency-Key` header, or null. */
+  idempotencyKey: string | null
+  /** Two requests with one Idempotency-Key must have the same, which distinguishes repeats from conflicts. */
+  fingerprint: unknown
+  bodyBytes: number
   labels?: CallLabels | undefined
   /** See CallEnvelope. */
   conversation?: string | undefined
-}
-
-/** The result for an admitted call. */
-export interface Admission {
-  call: AdmittedCall
-  rate: RateState
+  /**
+   * Called with the state of the key's rate limits, whether the call is admitted or refused. `limited`: no call of the
+   * key or account is admitted until then.
+   */
+  noteRate: (rate: RateState, limited?: RateLimited | null) => void
 }
 
 /** Maximum wait for Redis and PostgreSQL to admit a call. Redis itself admits none later. */
@@ -142,19 +140,90 @@ export function planCall(
  */
 export async function admitCall(
   request: CallRequest,
-  key: KeyRecord & { accountId: string },
-  { callId, requestId, idempotencyRecord, bodyBytes = 0, plan: planned, labels, conversation }: CallIdentity,
+  caller: Pick<Caller, 'key' | 'requestId' | 'bodyBytes' | 'labels' | 'conversation'>,
+  known: { callId: CallId; idempotencyRecord: string | null; plan?: RoutingPlan | undefined },
   deps: AdmissionDependencies,
-): Promise<Admission> {
+): Promise<AdmittedCall> {
   const { limits } = deps
-  const plan = planned ?? planCall(request, key, deps)
+  const { key } = caller
+  const { callId, idempotencyRecord, plan = planCall(request, key, deps) } = known
   const now = deps.clock()
-  // Read before the hold is taken: an epoch that is too old is harmless, one that is too new is not.
-  const epoch = deps.epoch()
-  const callTimeoutMs = request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs
   const budgets = budgetsOf(key, now)
+  const wanted = envelopeOf(request, caller, { callId, idempotencyRecord, plan, now, budgets }, deps)
+  const turn = queueTurn(now, limits)
+  const isSentAlong = idempotencyRecord === null && caller.bodyBytes <= SENT_ALONG_BYTES
+  const text = isSentAlong ? writeBody(request.content) : ''
+  const sealedBody = isSentAlong ? deps.sealBody(callId, text) : null
+  const slot = sealedBody === null ? null : deps.takeSlot?.()
+  const job = sealedBody === null ? undefined : { data: jobData(wanted, sealedBody), turn, nowMs: now }
+  const admission = {
+    ...admissionOf(request, caller, plan, wanted, deps),
+    budgets,
+    ...(job && { job: { ...job, claim: slot ?? undefined } }),
+  }
+  const send = async (bounded: AdmissionRequest) => {
+    const sentIn = deps.durabilityToken()
+    try {
+      return await deps.admit(bounded)
+    } catch (error) {
+      // Redis can fail between the operation and its response.
+      const undo = () => (job ? deps.undoAdmission(wanted, sentIn) : deps.releaseHold(key.accountId, callId))
+      if (!wasNotSent(error)) deps.cleanup.add(undo)
+      throw error
+    }
+  }
+
+  // A worker of this process sends frames without Redis.
+  if (!slot) await deps.hub.untilReceiving()
+  if (job) deps.hub.expect(callId)
+  let reply: AdmissionReply | null = null
+  try {
+    let bounded: AdmissionRequest = { ...admission, admitBy: now + ADMISSION_WAIT_MS }
+    reply = await send(bounded)
+    // Not late by the clock of this process: another server, whose clock is ahead, is the primary now.
+    if (reply.kind === 'too-late' && deps.clock(now) - now < ADMISSION_WAIT_MS) {
+      bounded = admission
+      reply = await send(bounded)
+    }
+    if (reply.kind === 'balance-unknown') {
+      await deps.loadBalance(key.accountId)
+      reply = await send(bounded)
+    }
+    if (reply.kind === 'allowance-unknown') {
+      await Promise.all(reply.budgets.map((index) => deps.loadAllowance(budgets[index]!)))
+      reply = await send(bounded)
+    }
+  } finally {
+    if (reply?.kind !== 'admitted') deps.hub.forget(callId)
+    if (reply?.kind === 'admitted' && reply.isClaimed) slot?.run({ envelope: wanted, sealedBody }, text)
+    else slot?.giveBack()
+  }
+  if (reply.kind === 'allowance-spent') deps.noteLimitReached(key, budgets[reply.budget]!)
+  if (reply.kind !== 'admitted')
+    throw new AdmissionRefused(refusal(reply, budgets, plan, deps.topUpUrl), reply)
+
+  const { isEnqueued, accountOpenCalls, rate } = reply
+  const envelope = isEnqueued ? wanted : grantedOf(wanted, plan, reply)
+  return { kind: 'admitted', envelope, isEnqueued, priority: queuePriority(accountOpenCalls, turn), rate }
+}
+
+/** The envelope of a call that is granted all it requests. */
+function envelopeOf(
+  request: CallRequest,
+  { key, requestId, labels, conversation }: Pick<Caller, 'key' | 'requestId' | 'labels' | 'conversation'>,
+  call: {
+    callId: CallId
+    idempotencyRecord: string | null
+    plan: RoutingPlan
+    now: number
+    budgets: readonly RunningBudget[]
+  },
+  deps: AdmissionDependencies,
+): CallEnvelope {
+  const { limits } = deps
+  const { callId, idempotencyRecord, plan, now, budgets } = call
   const traceparent = currentTraceparent()
-  const asked: CallEnvelope = {
+  return {
     id: callId,
     accountId: key.accountId,
     keyId: key.keyId,
@@ -170,28 +239,42 @@ export async function admitCall(
     leastCallPico: String(leastCallCost(deps.catalog())),
     idempotencyRecord,
     ...(budgets.length > 0 && { draws: drawText(budgets) }),
-    epoch,
+    // Read before the hold is taken: an epoch that is too old is harmless, one that is too new is not.
+    epoch: deps.epoch(),
     ...(traceparent !== undefined && { traceparent }),
     ...(conversation !== undefined && { conversation }),
     ...(labels && { labels }),
     admittedAt: now,
     queueDeadlineAt: now + limits.queueWaitMs,
-    callDeadlineAt: now + callTimeoutMs,
+    callDeadlineAt: now + (request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs),
   }
-  const turn = queueTurn(now, limits)
-  const isSentAlong = idempotencyRecord === null && bodyBytes <= SENT_ALONG_BYTES
-  const body = isSentAlong ? writeBody(request.content) : ''
-  const sealedBody = isSentAlong ? deps.sealBody(callId, body) : null
-  const slot = sealedBody === null ? null : deps.takeSlot?.()
-  const job =
-    sealedBody === null
-      ? undefined
-      : { data: jobData(asked, sealedBody), turn, nowMs: now, claim: slot ?? undefined }
-  const admission: AdmissionRequest = {
+}
+
+/** The envelope of a call whose balance or budget afforded a lower completion limit. */
+const grantedOf = (
+  wanted: CallEnvelope,
+  plan: RoutingPlan,
+  { holdPico, completionLimit }: Extract<AdmissionReply, { kind: 'admitted' }>,
+): CallEnvelope => ({
+  ...wanted,
+  holdPico: String(holdPico),
+  candidates: plan.candidates.map((candidate) => limited(candidate, completionLimit)),
+  ...(completionLimit < plan.completionLimit && { affordedLimit: completionLimit }),
+})
+
+/** The hold and the limits of a call, without its budgets and job. */
+function admissionOf(
+  request: CallRequest,
+  { key, bodyBytes }: Pick<Caller, 'key' | 'bodyBytes'>,
+  plan: RoutingPlan,
+  { id: callId, callDeadlineAt, admittedAt }: CallEnvelope,
+  { limits }: AdmissionDependencies,
+): Omit<AdmissionRequest, 'budgets' | 'job'> {
+  return {
     callId,
     accountId: key.accountId,
     keyId: key.keyId,
-    holdLifetimeMs: limits.queueWaitMs + callTimeoutMs + HOLD_SLACK_MS,
+    holdLifetimeMs: limits.queueWaitMs + callDeadlineAt - admittedAt + HOLD_SLACK_MS,
     amountPico: plan.worstCase,
     flexible: request.completionLimit === undefined || kindOf(request.content).hasFlexibleLimit === true,
     promptPico: plan.dearestPrompt,
@@ -200,69 +283,10 @@ export async function admitCall(
     ...effectiveLimits(key, limits),
     tokensPerMinute: limits.tokensPerMinute,
     tokens: Math.min(plan.promptTokens + plan.completionLimit, limits.tokensPerMinute),
-    budgets,
     ...(bodyBytes > LIGHT_BODY_BYTES && {
-      body: {
-        bytes: bodyBytes,
-        keyMax: limits.bodyBytesPerKey,
-        accountMax: limits.bodyBytesPerAccount,
-      },
+      body: { bytes: bodyBytes, keyMax: limits.bodyBytesPerKey, accountMax: limits.bodyBytesPerAccount },
     }),
-    admitBy: now + ADMISSION_WAIT_MS,
-    ...(job && { job }),
   }
-  let asking = admission
-  const ask = async () => {
-    const askedIn = deps.durabilityToken()
-    try {
-      return await deps.admit(asking)
-    } catch (error) {
-      // Redis can fail between the operation and its response.
-      const undo = () => (job ? deps.undoAdmission(asked, askedIn) : deps.releaseHold(key.accountId, callId))
-      if (!wasNotSent(error)) deps.cleanup.add(undo)
-      throw error
-    }
-  }
-
-  // A worker of this process sends frames without Redis.
-  if (!slot) await deps.hub.untilReceiving()
-  if (job) deps.hub.expect(callId)
-  let answer: AdmissionReply | null = null
-  try {
-    answer = await ask()
-    // Not late by the clock of this process: another server, whose clock is ahead, is the primary now.
-    if (answer.kind === 'too-late' && deps.clock(now) - now < ADMISSION_WAIT_MS) {
-      const { admitBy: _, ...unbounded } = admission
-      asking = unbounded
-      answer = await ask()
-    }
-    if (answer.kind === 'balance-unknown') {
-      await deps.loadBalance(key.accountId)
-      answer = await ask()
-    }
-    if (answer.kind === 'allowance-unknown') {
-      await Promise.all(answer.budgets.map((index) => deps.loadAllowance(budgets[index]!)))
-      answer = await ask()
-    }
-  } finally {
-    if (answer?.kind !== 'admitted') deps.hub.forget(callId)
-    if (answer?.kind === 'admitted' && answer.isClaimed) slot?.run({ envelope: asked, sealedBody }, body)
-    else slot?.giveBack()
-  }
-  if (answer.kind === 'allowance-spent') deps.noteLimitReached(key, budgets[answer.budget]!)
-  if (answer.kind !== 'admitted')
-    throw new AdmissionRefused(refusal(answer, budgets, plan, deps.topUpUrl), answer)
-
-  const { isEnqueued, holdPico, completionLimit, accountOpenCalls, rate } = answer
-  const envelope = isEnqueued
-    ? asked
-    : {
-        ...asked,
-        holdPico: String(holdPico),
-        candidates: plan.candidates.map((candidate) => limited(candidate, completionLimit)),
-        ...(completionLimit < plan.completionLimit && { affordedLimit: completionLimit }),
-      }
-  return { call: { envelope, isEnqueued, priority: queuePriority(accountOpenCalls, turn) }, rate }
 }
 
 /** A refusal by the balance cache, with the rate state for the response headers. */
@@ -271,10 +295,10 @@ export class AdmissionRefused extends ApiError {
   /** Set if no call of the key or account is admitted until then, whatever its size. */
   readonly limited: RateLimited | null
 
-  constructor(error: ApiError, answer: AdmissionReply) {
+  constructor(error: ApiError, reply: AdmissionReply) {
     super(error.code, error.message, error.details)
-    this.rate = answer.rate
-    this.limited = answer.kind === 'rate-limited' && answer.rate.remainingRequests === 0 ? answer : null
+    this.rate = reply.rate
+    this.limited = reply.kind === 'rate-limited' && reply.rate.remainingRequests === 0 ? reply : null
   }
 }
 
@@ -284,35 +308,35 @@ const limited = (candidate: Candidate, limit: number): Candidate => ({
 })
 
 function refusal(
-  answer: Exclude<AdmissionReply, { kind: 'admitted' }>,
+  reply: Exclude<AdmissionReply, { kind: 'admitted' }>,
   budgets: readonly RunningBudget[],
   plan: RoutingPlan,
   topUpUrl: string,
 ): ApiError {
-  switch (answer.kind) {
+  switch (reply.kind) {
     case 'rate-limited':
-      return rateLimitExceeded(answer)
+      return rateLimitExceeded(reply)
     case 'too-many-open':
       return new ApiError(
         'concurrency_limit_exceeded',
-        answer.scope === 'key'
+        reply.scope === 'key'
           ? 'This key has as many calls open as it may. Wait for one to end.'
           : 'The keys of this account together have as many calls open as it may. Wait for one to end.',
-        { retryAfterSeconds: answer.retryAfterMs / 1000 },
+        { retryAfterSeconds: reply.retryAfterMs / 1000 },
       )
     case 'too-heavy':
-      return bodyIsFull(answer.scope)
+      return bodyIsFull(reply.scope)
     case 'insufficient-balance':
     case 'allowance-spent': {
       const metadata = {
         required_usd: formatUsd(plan.worstCase),
-        available_usd: formatUsd(answer.availablePico),
-        affordable_max_tokens: answer.affordableTokens,
+        available_usd: formatUsd(reply.availablePico),
+        affordable_max_tokens: reply.affordableTokens,
         top_up_url: topUpUrl,
       }
-      if (answer.kind === 'allowance-spent')
-        return budgetRefusal(budgets[answer.budget]!, answer.affordableTokens, metadata)
-      const lower = answer.affordableTokens > 0 ? ', or lower the token limit' : ''
+      if (reply.kind === 'allowance-spent')
+        return budgetRefusal(budgets[reply.budget]!, reply.affordableTokens, metadata)
+      const lower = reply.affordableTokens > 0 ? ', or lower the token limit' : ''
       return new ApiError(
         'insufficient_balance',
         `The balance does not cover the maximum cost of this call. Top up${lower}.`,
@@ -326,6 +350,28 @@ function refusal(
         retryAfterSeconds: 1,
       })
   }
+}
+
+const BUDGETS: Record<BudgetScope, string> = {
+  key: "The key's spending limit",
+  member: 'The monthly budget of the member who made this key',
+  account: "The account's monthly spend cap",
+}
+
+/** The error for a call that a budget does not cover: the owner of the budget, and when it resets. */
+function budgetRefusal(
+  { scope, period }: RunningBudget,
+  affordableTokens: number,
+  metadata: Record<string, string | number>,
+): ApiError {
+  const resetsAt = period.endsAt === null ? null : isoTime(period.endsAt)
+  const reset = resetsAt === null ? '' : ` It resets at ${resetsAt}.`
+  const lower = affordableTokens > 0 ? ', or lower the token limit' : ''
+  return new ApiError(
+    'key_limit_exceeded',
+    `${BUDGETS[scope]} does not cover the maximum cost of this call.${reset} Raise it${lower}.`,
+    { metadata: { ...metadata, limited_by: scope, ...(resetsAt !== null && { resets_at: resetsAt }) } },
+  )
 }
 
 /** The error for a call beyond the limit per minute of its key or account. */
@@ -355,7 +401,7 @@ export async function admitRepeat(
   callId: CallId,
   { admit, limits }: Pick<AdmissionDependencies, 'admit' | 'limits'>,
 ): Promise<RateState> {
-  const answer = await admit({
+  const reply = await admit({
     callId,
     accountId: key.accountId,
     keyId: key.keyId,
@@ -371,20 +417,20 @@ export async function admitRepeat(
     tokens: 0,
     budgets: [],
   })
-  switch (answer.kind) {
+  switch (reply.kind) {
     case 'admitted':
-      return answer.rate
+      return reply.rate
     case 'rate-limited': {
       const refusal = new ApiError(
         'rate_limit_exceeded',
-        answer.scope === 'key'
+        reply.scope === 'key'
           ? 'This key sends more than its limit per minute, repeats included. Wait, then retry.'
           : 'The keys of this account together send more than its limit per minute, repeats included. Wait, then retry.',
-        { retryAfterSeconds: answer.retryAfterMs / 1000 },
+        { retryAfterSeconds: reply.retryAfterMs / 1000 },
       )
-      throw new AdmissionRefused(refusal, answer)
+      throw new AdmissionRefused(refusal, reply)
     }
     default:
-      throw new Error(`admit.lua returned ${answer.kind} for a repeat`)
+      throw new Error(`admit.lua returned ${reply.kind} for a repeat`)
   }
 }

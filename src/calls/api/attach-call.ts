@@ -5,14 +5,13 @@ import { newCallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { CallJobs } from '../../platform/queues/call-jobs.ts'
 import {
-  answerNotKept,
   type CompletionArchive,
   type Idempotency,
   type KeyedCall,
+  responseNotKept,
 } from '../protocol/idempotency.ts'
 import type { CallHub } from './call-hub.ts'
-import type { DispatchedCall } from './enqueue-and-wait.ts'
-import type { CallSink } from './pending-call.ts'
+import type { CallSink, PendingCall } from './pending-call.ts'
 import { whereIsOriginal } from './where-is.ts'
 
 export interface AttachDependencies {
@@ -40,7 +39,7 @@ export function attachCall(
   original: ResponseEnvelope & KeyedCall,
   sink: CallSink,
   deps: AttachDependencies,
-): DispatchedCall {
+): PendingCall {
   const { hub, archive, logger, clock } = deps
   const { id } = original
   // A separate id, because the first client may wait at this instance, too.
@@ -76,6 +75,7 @@ export function attachCall(
   const call = hub.register({ ...original, id: listenerId }, watched, () => void lookOnce(), {
     send,
     silentForMs: SILENT_FOR_MS,
+    clientLeft: () => stop(true),
   })
 
   function stop(detach: boolean): void {
@@ -108,7 +108,7 @@ export function attachCall(
       return call.addressee === null ? undefined : call.probe()
     // Nothing will end the call, so its key must be released.
     if (!isEnded) await archive.forget(original)
-    call.end(isEnded ? answerNotKept(id) : CALL_ERRORS.originalNotCompleted)
+    call.end(isEnded ? responseNotKept(id) : CALL_ERRORS.originalNotCompleted)
   }
 
   async function lookOnce(): Promise<void> {
@@ -124,7 +124,5 @@ export function attachCall(
   }
 
   void lookOnce()
-
-  // A repeat costs nothing.
-  return { cancel: () => stop(true), lost: () => undefined }
+  return call
 }

@@ -145,7 +145,9 @@ export class CallHub {
     {
       send = (message, worker) => this.tellWorker(worker, message),
       ...options
-    }: Partial<Pick<PendingCallOptions, 'errorSent' | 'over' | 'silentForMs'>> & {
+    }: Partial<
+      Pick<PendingCallOptions, 'errorSent' | 'over' | 'silentForMs' | 'clientLeft' | 'responseLost'>
+    > & {
       send?: (message: ControlMessage, worker: string) => void
     } = {},
   ): PendingCall {
@@ -259,7 +261,7 @@ export class CallHub {
         this.guard(call, () => this.accept(call, frame, from, nowMs))
         touched.add(call)
       } else if (this.early.has(frame[0])) this.early.get(frame[0])!.push([from, frame])
-      else this.answerForUnknown(frame, from)
+      else this.replyToUnknown(frame, from)
     }
     for (const call of touched) this.guard(call, () => this.written(call))
   }
@@ -286,7 +288,7 @@ export class CallHub {
     nowMs: number,
   ): void {
     call.accept({ generation, run, worker }, sequence, body, nowMs)
-    if (body[0] === 'caught-up') this.resends.answered(call, nowMs)
+    if (body[0] === 'caught-up') this.resends.replied(call, nowMs)
   }
 
   /** After the last frame of a call in a message: writes it, and forgets the call if it has ended. */
@@ -322,7 +324,7 @@ export class CallHub {
     for (const call of delivered) call.fail(CALL_ERRORS.brokeOff)
   }
 
-  private answerForUnknown([callId, generation, , body, run]: Frame, worker: string): void {
+  private replyToUnknown([callId, generation, , body, run]: Frame, worker: string): void {
     const known = this.ended.get(callId)
     // Redis forgot that the call was finished, and its worker finished it again.
     if (endsCall(body) && known && known.by === run) return this.acknowledge(callId)

@@ -1,4 +1,4 @@
-import { MARK_MS } from '../../billing/holds/admission.ts'
+import { MARK_MS, type RateState } from '../../billing/holds/admission.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import { unservedSettlement } from '../../core/billing/settlement.ts'
 import { writeBody } from '../../core/calls/call-body.ts'
@@ -22,7 +22,7 @@ import type { CleanupTasks } from '../cleanup-tasks.ts'
 import type { CallBodies } from '../protocol/call-bodies.ts'
 import type { CompletionArchive } from '../protocol/idempotency.ts'
 import type { CallHub } from './call-hub.ts'
-import type { CallSink } from './pending-call.ts'
+import type { CallSink, PendingCall } from './pending-call.ts'
 import { whereIs } from './where-is.ts'
 
 export interface DispatchDependencies {
@@ -40,19 +40,14 @@ export interface DispatchDependencies {
 
 /** An admitted call, which has a hold. */
 export interface AdmittedCall {
+  kind: 'admitted'
   envelope: CallEnvelope
   /** Its job was enqueued with its admission, and the hub expects it. */
   isEnqueued: boolean
   /** Its priority in the dispatch queue. */
   priority: number
-}
-
-/** A dispatched call. */
-export interface DispatchedCall {
-  /** Its client is gone. */
-  cancel(): void
-  /** The response could not be delivered to the client, which gets an error and must not pay. */
-  lost(): void
+  /** The rate limits of its key and account after it. */
+  rate: RateState
 }
 
 /** How often the end of a call without a job is requested before it counts as lost. */
@@ -70,7 +65,7 @@ export function dispatchCall(
   sink: CallSink,
   deps: DispatchDependencies,
   over?: () => void,
-): DispatchedCall {
+): PendingCall {
   const { hub, callJobs, bodies, cleanup, logger } = deps
   const { envelope } = admitted
   const { id, idempotencyRecord } = envelope
@@ -85,6 +80,11 @@ export function dispatchCall(
       else cleanup.add(task)
     },
     over,
+    clientLeft,
+    responseLost() {
+      logger.error({ callId: id }, 'files of a response lost')
+      cleanup.add(() => settleUnserved('failed', CALL_ERRORS.responseLost))
+    },
   })
   // Nothing here may refer to the content any more: it may be long, and what follows lives as long as the call.
   const queued = enqueue(admitted, content, deps).catch(async (error) => {
@@ -130,7 +130,7 @@ export function dispatchCall(
           if (timesGone <= ENDS_ASKED_FOR) return call.endIsMissing(deps.clock(), await hub.endedBy(id))
           // Its worker settled it, then died before the lost frame could be requested again.
           logger.error({ callId: id }, 'last frame of a call lost')
-          call.endAsLost(CALL_ERRORS.answerLost)
+          call.endAsLost(CALL_ERRORS.responseLost)
           return hub.forget(id)
         default:
           return where satisfies never
@@ -190,25 +190,20 @@ export function dispatchCall(
     if ((await queued) !== 'in the job') await bodies.drop(id)
   }
 
-  return {
-    cancel() {
-      call.abandon()
-      // A call with an Idempotency-Key continues for a repeat.
-      if (idempotencyRecord !== null) return
-      leftByClient = true
-      const withdrawOrFind = async () => {
-        await queued
-        if ((await withdraw()) !== 'withdrawn' && call.addressee === null) await look()
-      }
-      withdrawOrFind().catch((cause) => {
-        logger.warn({ err: cause, callId: id }, 'call not withdrawn from the queue')
-      })
-    },
-    lost() {
-      logger.error({ callId: id }, 'files of a response lost')
-      cleanup.add(() => settleUnserved('failed', CALL_ERRORS.answerLost))
-    },
+  function clientLeft(): void {
+    // A call with an Idempotency-Key continues for a repeat.
+    if (idempotencyRecord !== null) return
+    leftByClient = true
+    const withdrawOrFind = async () => {
+      await queued
+      if ((await withdraw()) !== 'withdrawn' && call.addressee === null) await look()
+    }
+    withdrawOrFind().catch((cause) => {
+      logger.warn({ err: cause, callId: id }, 'call not withdrawn from the queue')
+    })
   }
+
+  return call
 }
 
 /**

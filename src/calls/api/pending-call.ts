@@ -41,6 +41,10 @@ export interface PendingCallOptions {
   errorSent?: ((error: FrameError, deliveredText: string, isSettled: boolean) => void) | undefined
   /** Called once when the call has ended for its client and, as far as is known, its worker. */
   over?: (() => void) | undefined
+  /** Called when the client left. */
+  clientLeft?: (() => void) | undefined
+  /** Called when the response could not be delivered to the client, which gets an error and must not pay. */
+  responseLost?: (() => void) | undefined
   nowMs: number
 }
 
@@ -119,7 +123,7 @@ export class PendingCall {
   /** Set while frames are missing: the number of requests for them, and the last frame that came out of order. */
   private gap: { asks: number; until: number } | null = null
   /** When a frame last came or was last requested. */
-  private askedAtMs: number
+  private progressAtMs: number
   private lookAtMs: number
   private deliveredText = ''
   private candidate: number | null = null
@@ -131,14 +135,14 @@ export class PendingCall {
   constructor(options: PendingCallOptions) {
     this.options = options
     this.envelope = options.envelope
-    this.askedAtMs = options.nowMs
+    this.progressAtMs = options.nowMs
     this.lookAtMs = this.nextLook(options.nowMs)
   }
 
   /** Accepts one frame of a run, as received on the channel from a worker. */
   accept(run: KnownRun, sequence: number, body: FrameBody, nowMs: number): void {
     if (this.ended || body[0] === 'caught-up' || body[0] === 'was-ended') return
-    if (body[0] === 'takeover') return this.answerTakeover(run)
+    if (body[0] === 'takeover') return this.replyToTakeover(run)
     if (!isSameRun(run, this.run) && !this.follows(run, body, nowMs)) return
     if (sequence < this.next) return
     if (sequence > this.next) {
@@ -153,7 +157,7 @@ export class PendingCall {
     // A worker cannot send again yet a last frame that it is still publishing.
     if (this.gap) this.gap = this.next > this.gap.until ? null : { ...this.gap, asks: 0 }
     this.holder = null
-    this.askedAtMs = nowMs
+    this.progressAtMs = nowMs
     this.lookAtMs = this.nextLook(nowMs)
     this.deliver(body)
   }
@@ -198,6 +202,12 @@ export class PendingCall {
   /** The client left: aborts the upstream request, keeps only what a takeover needs. */
   abandon(): void {
     this.leave({ by: 'client' })
+    this.options.clientLeft?.()
+  }
+
+  /** Its response could not be delivered to the client. */
+  lost(): void {
+    this.options.responseLost?.()
   }
 
   /** Ends the call from this side: the sink gets the error, the worker a cancel. */
@@ -309,7 +319,7 @@ export class PendingCall {
 
   /** Its turn in the resend queue: requests all frames from the next on. */
   askResend(nowMs: number): void {
-    this.askedAtMs = nowMs
+    this.progressAtMs = nowMs
     if (this.gap) this.gap.asks++
     this.options.control({
       kind: 'resend',
@@ -360,7 +370,7 @@ export class PendingCall {
         this.enter('ended')
       return
     }
-    if (this.gap && nowMs - this.askedAtMs > RESEND_AFTER_MS) {
+    if (this.gap && nowMs - this.progressAtMs > RESEND_AFTER_MS) {
       if (this.gap.asks >= GAP_ASKS_MAX) return this.fail(CALL_ERRORS.partLost)
       this.options.wantsResend()
     }
@@ -412,7 +422,7 @@ export class PendingCall {
     for (const text of body[1]) void sink.frame(['text', text])
   }
 
-  private answerTakeover(run: KnownRun): void {
+  private replyToTakeover(run: KnownRun): void {
     // A repeated question, whose first response may have been lost. A run that sends frames has it.
     if (run.generation < this.run.generation || (isSameRun(run, this.run) && this.next > 0)) return
     this.follow(run)

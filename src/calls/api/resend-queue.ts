@@ -1,12 +1,12 @@
 /** Maximum calls with concurrent resend requests to one worker, which limits what it sends again. */
 const AT_ONCE = 16
 /** Maximum wait for a response. */
-const ANSWER_WITHIN_MS = 250
+const REPLY_WITHIN_MS = 250
 
 /** A call that requests frames again from its worker. */
 export interface ResendingCall {
   readonly ended: boolean
-  /** The worker that it asks. */
+  /** The worker that it requests them from. */
   readonly addressee: string | null
   /** Its turn: sends the request. */
   askResend(nowMs: number): void
@@ -15,7 +15,7 @@ export interface ResendingCall {
 interface Lane {
   waiting: Set<ResendingCall>
   /** Calls with an open request, by time. */
-  asked: Map<ResendingCall, number>
+  requested: Map<ResendingCall, number>
 }
 
 /**
@@ -28,43 +28,43 @@ export class ResendQueue {
   /** Requests frames for a call, now or when it is its turn. Repeatable. */
   want(call: ResendingCall, nowMs: number): void {
     const lane = this.laneOf(call.addressee)
-    if (lane.asked.has(call)) return
+    if (lane.requested.has(call)) return
     lane.waiting.add(call)
     advance(lane, nowMs)
   }
 
   /** All requested frames of a call have been sent. */
-  answered(call: ResendingCall, nowMs: number): void {
-    for (const lane of this.lanes.values()) if (lane.asked.delete(call)) advance(lane, nowMs)
+  replied(call: ResendingCall, nowMs: number): void {
+    for (const lane of this.lanes.values()) if (lane.requested.delete(call)) advance(lane, nowMs)
   }
 
   /** Call it some times a second, so that a missing response does not delay others for long. */
   tick(nowMs: number): void {
     for (const [worker, lane] of this.lanes) {
-      for (const [call, askedAtMs] of lane.asked) {
-        if (call.ended || nowMs - askedAtMs > ANSWER_WITHIN_MS) lane.asked.delete(call)
+      for (const [call, requestedAtMs] of lane.requested) {
+        if (call.ended || nowMs - requestedAtMs > REPLY_WITHIN_MS) lane.requested.delete(call)
       }
       advance(lane, nowMs)
-      if (lane.asked.size + lane.waiting.size === 0) this.lanes.delete(worker)
+      if (lane.requested.size + lane.waiting.size === 0) this.lanes.delete(worker)
     }
   }
 
   private laneOf(worker: string | null): Lane {
     let lane = this.lanes.get(worker)
     if (lane === undefined) {
-      lane = { waiting: new Set(), asked: new Map() }
+      lane = { waiting: new Set(), requested: new Map() }
       this.lanes.set(worker, lane)
     }
     return lane
   }
 }
 
-function advance({ waiting, asked }: Lane, nowMs: number): void {
+function advance({ waiting, requested }: Lane, nowMs: number): void {
   for (const call of waiting) {
-    if (asked.size >= AT_ONCE) return
+    if (requested.size >= AT_ONCE) return
     waiting.delete(call)
     if (call.ended) continue
-    asked.set(call, nowMs)
+    requested.set(call, nowMs)
     call.askResend(nowMs)
   }
 }

@@ -43,7 +43,7 @@ export const CALL_ERRORS = {
     message: 'Part of the completion was lost inside the gateway. Retry the request.',
   },
   /** The call has ended, and its last frame is missing. */
-  answerLost: {
+  responseLost: {
     code: 'internal_error',
     message: 'The response was lost inside the gateway. Retry the request.',
   },

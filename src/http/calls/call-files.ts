@@ -22,7 +22,7 @@ export function createCallFiles(
   whenResponseCloses(reply.raw, () => release('response'))
   return {
     owner,
-    /** See RequestedCall. */
+    /** See ServeOptions. */
     dispatched: () => {
       isDispatched = true
       return () => release('call')

@@ -23,7 +23,7 @@ export interface ResponseFormat<Whole extends string | WholeBody = string> {
   /** Opens the stream of one completion. Called again before the first delta, once the candidate that responds is known. */
   stream(head: CompletionHead): StreamRenderer
   /** A whole completion as JSON text or another body. */
-  whole(head: CompletionHead, answer: WholeFrame): Whole
+  whole(head: CompletionHead, frame: WholeFrame): Whole
 }
 
 /** A body of texts and files of the call, in order. */
@@ -40,7 +40,7 @@ export interface StreamRenderer {
   readonly keepAlive: string
   delta(delta: Delta): string
   /** The end of a complete completion. */
-  finish(answer: FinishFrame): string
+  finish(frame: FinishFrame): string
   /** The end of an interrupted completion, which the client must be able to recognize. */
   error(error: ApiError, requestId: string): string
 }

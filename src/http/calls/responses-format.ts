@@ -17,9 +17,9 @@ export interface EchoedFields {
 }
 
 /** The fields of the request that a response repeats. They exclude its texts, which are not kept while it is written. */
-type Asked = ReturnType<typeof askedOf> & EchoedFields
+type RequestFields = ReturnType<typeof requestFields> & EchoedFields
 
-function askedOf(
+function requestFields(
   { content: { parameters }, completionLimit }: ChatRequest,
   declaredTools: OutputOptions['declaredTools'],
 ) {
@@ -69,12 +69,12 @@ const usageBody = (usage: ReportedUsage) => ({
 export class ResponsesFormat implements ResponseFormat {
   /** Whether the response is stored, as far as is known. */
   isStored: boolean
-  private readonly asked: Asked
+  private readonly requestFields: RequestFields
   private readonly options: OutputOptions
   private renderer: EventRenderer | null = null
 
   constructor(call: ChatRequest, options: OutputOptions, echoed: EchoedFields, isStored: boolean) {
-    this.asked = { ...askedOf(call, options.declaredTools), ...echoed }
+    this.requestFields = { ...requestFields(call, options.declaredTools), ...echoed }
     this.options = options
     this.isStored = isStored
   }
@@ -151,7 +151,7 @@ export class ResponsesFormat implements ResponseFormat {
       tools: [],
       truncation: 'disabled',
       usage: null,
-      ...this.asked,
+      ...this.requestFields,
       ...fields,
     }
   }

@@ -1,14 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Caller } from '../../calls/api/admit-call.ts'
 import { attachCall } from '../../calls/api/attach-call.ts'
-import { type DispatchedCall, dispatchCall } from '../../calls/api/enqueue-and-wait.ts'
-import type { CallSink } from '../../calls/api/pending-call.ts'
-import {
-  type PlannedCall,
-  type StartCallDependencies,
-  type StartedCall,
-  startCall,
-} from '../../calls/api/start-call.ts'
+import { type AdmittedCall, dispatchCall } from '../../calls/api/enqueue-and-wait.ts'
+import type { CallSink, PendingCall } from '../../calls/api/pending-call.ts'
+import { type RepeatedCall, type StartCallDependencies, startCall } from '../../calls/api/start-call.ts'
 import type { PromptLogs } from '../../calls/prompt-logs/prompt-log-writer.ts'
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import { readCallLabels } from '../../core/calls/call-labels.ts'
@@ -17,6 +13,8 @@ import { readConversationId } from '../../core/calls/conversation-id.ts'
 import { type CallContent, type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { BoundedJson } from '../../core/json/bounded-json.ts'
 import { invalid } from '../../core/kernel/errors.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
+import type { RoutingPlan } from '../../core/routing/routing-plan.ts'
 import type { BodyStore } from '../../platform/body-store/body-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { isTraced } from '../../platform/observability/tracing.ts'
@@ -77,18 +75,17 @@ export function refuseLongPrompt(
   refuseLongText(kindOf(content).media(content), bodyBytes, textBodyLimitBytes * factor)
 }
 
-/** A call that a route requests. */
-export interface RequestedCall {
-  call: CallRequest
-  /** Two requests with one Idempotency-Key must have the same fingerprint. */
-  fingerprint: unknown
+/** How the route of a call has it served. */
+export interface ServeOptions extends Pick<Caller, 'fingerprint'> {
   format: ResponseFormat<string | WholeBody>
   /** What its route left out of the body; added to `x-ignored-parameters`. */
   ignored?: readonly string[] | undefined
   /** The version of the preset that it uses, `name@3`; absent: none. */
   preset?: string | undefined
-  /** See IncomingCall. */
-  planned?: PlannedCall
+  /** Its id, if the route assigned one. */
+  callId?: CallId
+  /** The plan that was made for its quote; absent: it is planned when it starts. */
+  plan?: RoutingPlan
   /** Wraps, or replaces, the writer that receives the call's frames. */
   watch?: (writer: CompletionWriter, envelope: ResponseEnvelope) => CompletionWriter
   /** The call continues without its client; it is cancelled when this signal aborts. */
@@ -104,61 +101,63 @@ const IGNORED_MAX = 32
 /** Makes every call: starts it with this key and relays its response. Throws ApiError. */
 export async function serveCall(
   key: StandardKey,
-  asked: RequestedCall,
+  call: CallRequest,
+  options: ServeOptions,
   request: FastifyRequest,
   reply: FastifyReply,
   deps: CallServices,
 ): Promise<FastifyReply> {
-  const { call: asking, fingerprint, format, planned, watch = (writer: CompletionWriter) => writer } = asked
+  const { format, callId, plan, background, watch = (writer: CompletionWriter) => writer } = options
   const { bodyReservation: reservation, bodyBytes } = request
-  const session = readConversationId(request.headers, request.body)
-  const labels = readCallLabels(request.headers, request.body, { preset: asked.preset, session })
+  const caller = callerOf(key, options, request)
   const prompt =
-    key.promptLogDays === undefined ? null : deps.promptLogs.readPrompt(request.body ?? asking.content)
+    key.promptLogDays === undefined ? null : deps.promptLogs.readPrompt(request.body ?? call.content)
   // The request object lives as long as its response, so that its text is released here.
   request.body = undefined
   request.exactJson = undefined
-  refuseLongPrompt(asking.content, request, deps.limits)
+  refuseLongPrompt(call.content, request, deps.limits)
   // Reading a long request took tens of milliseconds, and so does bounding it.
   if (bodyBytes > LONG_BODY_BYTES) await nextTurn()
-  const incoming = {
-    call: asking,
-    key,
-    requestId: request.id,
-    idempotencyKey: idempotencyKey(request),
-    body: fingerprint,
-    bodyBytes,
-    labels,
-    conversation: isTraced() ? session : undefined,
-    noteRate: request.noteRate.bind(request),
-    planned,
-  }
-  const path = deps.pathOf(key.accountId)
-  const call = await startCall(incoming, path)
-  const { id, affordedLimit, ignoredParameters } = call.envelope
+  const shard = deps.pathOf(key.accountId)
+  const started = await startCall(call, caller, { callId, plan }, shard)
+  const { envelope } = started
   request.isAdmitted = true
   request.unmeter()
-  request.callStarted?.(id)
-  if (affordedLimit !== undefined) reply.header('x-completion-limit', affordedLimit)
-  const ignored = [...(asked.ignored ?? []), ...(ignoredParameters ?? [])]
+  request.callStarted?.(envelope.id)
+  if (envelope.affordedLimit !== undefined) reply.header('x-completion-limit', envelope.affordedLimit)
+  const ignored = [...(options.ignored ?? []), ...(envelope.ignoredParameters ?? [])]
   if (ignored.length > 0) reply.header('x-ignored-parameters', ignored.slice(0, IGNORED_MAX).join(', '))
   // Nothing is awaited after this, so that the request's text is freed while its response is sent.
   const writer = watch(
-    asking.stream
-      ? streamTo(call, format, request, reply, deps)
-      : new CompletionCollector(call.envelope, format),
-    call.envelope,
+    call.stream
+      ? streamTo(envelope, format, request, reply, deps)
+      : new CompletionCollector(envelope, format),
+    envelope,
   )
-  const log = prompt ? logged(call, key, prompt, writer, deps) : null
-  const dispatched = relay(call, asked, log?.sink ?? writer, reservation, path, log?.end)
-  if (log && !asked.background) whenResponseCloses(reply.raw, log.end)
-  asked.background?.addEventListener('abort', () => dispatched.cancel(), { once: true })
-  return send(writer, dispatched, { inBackground: asked.background !== undefined }, reply, deps.files)
+  const log = prompt ? logged(started, key, prompt, writer, deps) : null
+  const pending = relay(started, call, options, log?.sink ?? writer, reservation, shard, log?.end)
+  if (log && !background) whenResponseCloses(reply.raw, log.end)
+  background?.addEventListener('abort', () => pending.abandon(), { once: true })
+  return send(writer, pending, { inBackground: background !== undefined }, reply, deps.files)
+}
+
+function callerOf(key: StandardKey, { fingerprint, preset }: ServeOptions, request: FastifyRequest): Caller {
+  const session = readConversationId(request.headers, request.body)
+  return {
+    key,
+    requestId: request.id,
+    idempotencyKey: idempotencyKey(request),
+    fingerprint,
+    bodyBytes: request.bodyBytes,
+    labels: readCallLabels(request.headers, request.body, { preset, session }),
+    conversation: isTraced() ? session : undefined,
+    noteRate: request.noteRate.bind(request),
+  }
 }
 
 /** A sink that stores a copy of the completion for a key with prompt logs. A repeat is already stored. */
 function logged(
-  call: StartedCall,
+  call: AdmittedCall | RepeatedCall,
   { accountId, keyId, promptLogDays: days }: StandardKey,
   request: BoundedJson,
   writer: CompletionWriter,
@@ -170,13 +169,14 @@ function logged(
 
 /** Enqueues an admitted call, or attaches to the original of a repeat. The writer receives its frames. */
 function relay(
-  call: StartedCall,
-  { call: { content }, dispatched }: RequestedCall,
+  call: AdmittedCall | RepeatedCall,
+  { content }: CallRequest,
+  { dispatched }: ServeOptions,
   sink: CallSink,
   reservation: FastifyRequest['bodyReservation'],
   { dispatch, idempotency }: StartCallDependencies,
   endLog: (() => void) | undefined,
-): DispatchedCall {
+): PendingCall {
   if (call.kind === 'repeat') return attachCall(call.envelope, sink, { ...dispatch, idempotency })
   reservation?.hold()
   const over = dispatched?.()
@@ -198,7 +198,7 @@ function idempotencyKey({ headers }: FastifyRequest): string | null {
 
 async function send(
   writer: CompletionWriter,
-  call: DispatchedCall,
+  call: PendingCall,
   { inBackground }: { inBackground: boolean },
   reply: FastifyReply,
   files: BodyStore,
@@ -207,12 +207,12 @@ async function send(
   // From here on the writer of a stream owns the connection.
   if (body === null) return reply.hijack()
   if (typeof body === 'string') return reply.type('application/json; charset=utf-8').send(body)
-  return sendWholeBody(body, reply, { files, lost: call.lost })
+  return sendWholeBody(body, reply, { files, lost: () => call.lost() })
 }
 
 function streamTo(
-  { envelope }: StartedCall,
-  format: RequestedCall['format'],
+  envelope: ResponseEnvelope,
+  format: ServeOptions['format'],
   request: FastifyRequest,
   reply: FastifyReply,
   { clock, limits }: CallServices,
@@ -234,11 +234,11 @@ function streamTo(
 }
 
 /** Resolves, and cancels the call, if the client disconnects before the response is complete. */
-function clientGone({ raw }: FastifyReply, call: DispatchedCall): Promise<null> {
+function clientGone({ raw }: FastifyReply, call: PendingCall): Promise<null> {
   return new Promise((resolve) => {
     whenResponseCloses(raw, () => {
       if (raw.writableFinished) return
-      call.cancel()
+      call.abandon()
       resolve(null)
     })
   })

@@ -10,7 +10,7 @@ import {
 import { CALL_PAYMENT_ACCOUNT } from '../../core/payments/x402.ts'
 import { onStableChat } from '../../core/presets/apply-preset.ts'
 import { CHAT_FORMAT } from '../calls/chat-format.ts'
-import { type CallServices, callingKey, mayCall, type RequestedCall, serveCall } from '../calls/serve-call.ts'
+import { type CallServices, callingKey, mayCall, type ServeOptions, serveCall } from '../calls/serve-call.ts'
 import { type CallBody, withPreset } from '../calls/use-preset.ts'
 import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './x402-calls.ts'
 
@@ -34,7 +34,7 @@ export const chatCompletionsRoute =
       async (request, reply) => {
         if (paidCalls && isGuest(request)) return servePaidChat(request, reply, deps, paidCalls)
         const used = await withPreset(request, presetCache, onStableChat)
-        return serveCall(callingKey(request), askedChat(used, request), request, reply, deps)
+        return serveCall(callingKey(request), ...readChat(used, request), request, reply, deps)
       },
     )
   }
@@ -45,13 +45,15 @@ export interface ChatServices extends CallServices {
 
 type ChatRouteRequest = FastifyRequest & { body: ChatBody }
 
-function askedChat(
+/** The call of a chat's request, and how it is served. */
+function readChat(
   { body, preset, leftOut }: CallBody<ChatBody>,
   { body: sent, exactJson }: ChatRouteRequest,
-): RequestedCall & { call: ChatRequest } {
+): [ChatRequest, ServeOptions] {
   const call = normalizeChatRequest(body, exactJson)
   // Requests whose schemas differ only in what parsing alters are different requests.
-  return { call, fingerprint: { ...sent, ...exactJson }, format: CHAT_FORMAT, preset, ignored: leftOut }
+  const fingerprint = { ...sent, ...exactJson }
+  return [call, { fingerprint, format: CHAT_FORMAT, preset, ignored: leftOut }]
 }
 
 /** Validates a chat completion without a key, and starts its call once it is paid. Throws ApiError. */
@@ -61,15 +63,15 @@ async function servePaidChat(
   deps: ChatServices,
   paidCalls: PaidCalls,
 ): Promise<FastifyReply> {
-  const asked = askedChat({ body: request.body }, request)
-  refuseLongText(mediaParts(asked.call.content.messages), request.bodyBytes, deps.limits.textBodyLimitBytes)
-  const path = deps.pathOf(CALL_PAYMENT_ACCOUNT)
-  const paid = await payForCall(asked.call, request, reply, { ...paidCalls, admission: path.admission })
-  const { key, planned, watch, admission } = paid
+  const [call, options] = readChat({ body: request.body }, request)
+  refuseLongText(mediaParts(call.content.messages), request.bodyBytes, deps.limits.textBodyLimitBytes)
+  const shard = deps.pathOf(CALL_PAYMENT_ACCOUNT)
+  const paid = await payForCall(call, request, reply, { ...paidCalls, admission: shard.admission })
+  const { key, callId, plan, watch, admission } = paid
   try {
-    return await serveCall(key, { ...asked, planned, watch }, request, reply, {
+    return await serveCall(key, call, { ...options, callId, plan, watch }, request, reply, {
       ...deps,
-      pathOf: () => ({ ...path, admission }),
+      pathOf: () => ({ ...shard, admission }),
     })
   } catch (error) {
     await paid.failed(error)

@@ -24,8 +24,8 @@ export const extendedChatRoute =
       async (request, reply) => {
         const { body: sent, exactJson } = request
         const { body, preset } = await withPreset(request, presetCache, onChat)
-        const asked = {
-          call: normalizeExtendedRequest(body, exactJson),
+        const call = normalizeExtendedRequest(body, exactJson)
+        const options = {
           // The same body is another request on another surface.
           fingerprint: { surface: path, body: { ...sent, ...exactJson } },
           ignored: ignoredFields(sent),
@@ -35,7 +35,7 @@ export const extendedChatRoute =
             asFunctions: asksForFunctions(body),
           }),
         }
-        return serveCall(callingKey(request), asked, request, reply, deps)
+        return serveCall(callingKey(request), call, options, request, reply, deps)
       },
     )
   }

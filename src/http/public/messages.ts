@@ -50,15 +50,15 @@ export const messagesRoute =
       },
       async (request, reply) => {
         const { body, preset, leftOut = [] } = await withPreset(request, presetCache, onMessages)
-        const asked = {
-          call: parseMessagesRequest(body, { betaHeader: betasOf(request), anyWire }),
+        const call = parseMessagesRequest(body, { betaHeader: betasOf(request), anyWire })
+        const options = {
           // The same body on another surface is another request.
           fingerprint: [path, request.body],
           format: MESSAGES_FORMAT,
           preset,
           ignored: [...leftOut, ...ignoredMessagesFields(request.body, { anyWire })],
         }
-        return serveCall(callingKey(request), asked, request, reply, deps)
+        return serveCall(callingKey(request), call, options, request, reply, deps)
       },
     )
   }

@@ -10,6 +10,7 @@ import {
   wantedWhole,
 } from '../../calls/stored-responses/stored-response-store.ts'
 import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
+import type { CallRequest } from '../../core/calls/kinds/call-kinds.ts'
 import type { ProviderPreferences } from '../../core/calls/provider-preferences.ts'
 import {
   inputItems,
@@ -30,7 +31,7 @@ import { type CallId, callIdOfResponse, newCallId, responseIdOf } from '../../co
 import { onResponses } from '../../core/presets/apply-preset.ts'
 import { parseStored } from '../bounded-parse.ts'
 import { ResponsesFormat } from '../calls/responses-format.ts'
-import { callingKey, mayCall, type RequestedCall, serveCall } from '../calls/serve-call.ts'
+import { callingKey, mayCall, type ServeOptions, serveCall } from '../calls/serve-call.ts'
 import { backgroundResponse, type StoredCall, storeBeforeEnd, writeInTurns } from '../calls/store-response.ts'
 import { jsonArrayOf, readerOf, readStored } from '../calls/stored-reads.ts'
 import { withPreset } from '../calls/use-preset.ts'
@@ -65,9 +66,9 @@ export const responsesRoute =
         const { input, metadata = null } = body
         const bytesMax = deps.limits.bodyLimitBytes
         const earlier = await earlierTurns(request, { previousId, input }, store, bytesMax)
-        const asked = { ...body, input: withReferencedItems(input, earlier.items) }
+        const whole = { ...body, input: withReferencedItems(input, earlier.items) }
         const openReasoning = reasoningBox.opener(accountId)
-        const normalized = normalizeResponsesRequest(asked, { history: earlier.history, openReasoning })
+        const normalized = normalizeResponsesRequest(whole, { history: earlier.history, openReasoning })
         const { declaredTools } = normalized
         const ignored = [...leftOut, ...normalized.ignored]
         const isBackground = body.background === true
@@ -86,39 +87,40 @@ export const responsesRoute =
         const echoed = { background: isBackground, metadata, previous_response_id: previous }
         const format = new ResponsesFormat(call, { declaredTools, sealReasoning }, echoed, isKept)
         const fingerprint = { surface: path, body: request.body }
-        const requested: RequestedCall = { call, fingerprint, format, ignored, preset }
-        if (!isKept) return serveCall(key, requested, request, reply, deps)
+        const options: ServeOptions = { fingerprint, format, ignored, preset }
+        if (!isKept) return serveCall(key, call, options, request, reply, deps)
         const callId = newCallId(deps.pathOf(accountId).dispatch.clock())
         const isReadable = (encrypted: string) => openReasoning(encrypted) !== null
         const toStore = (): StoredCall => ({
           ...{ accountId, keyId: key.keyId, previousId, format, store, logger },
-          input: writeInTurns(inputItems(asked.input, callId, isReadable)),
+          input: writeInTurns(inputItems(whole.input, callId, isReadable)),
         })
-        requested.planned = { callId }
-        if (isBackground) return inBackground(requested, callId, toStore(), request, reply)
+        options.callId = callId
+        if (isBackground) return inBackground(call, { ...options, callId }, toStore(), request, reply)
         // Only for a call that was admitted.
-        requested.watch = (writer, envelope) =>
+        options.watch = (writer, envelope) =>
           storeBeforeEnd(writer, envelope, toStore(), () => reply.raw.destroyed)
-        return serveCall(key, requested, request, reply, deps)
+        return serveCall(key, call, options, request, reply, deps)
       },
     )
 
     /** Stores the response as running, then starts its call. */
     async function inBackground(
-      requested: RequestedCall,
-      callId: CallId,
+      call: CallRequest,
+      options: ServeOptions & { callId: CallId },
       stored: StoredCall,
       request: FastifyRequest,
       reply: FastifyReply,
     ): Promise<FastifyReply> {
       const { accountId, keyId, previousId, input } = stored
+      const { callId } = options
       if (request.headers['idempotency-key'] !== undefined)
         throw invalid(
           'Idempotency-Key',
           'A response in `background` is found by its id. Leave out `Idempotency-Key`.',
         )
       const isStream = (request.body as ResponsesBody).stream === true
-      const head = { id: callId, created: Math.floor(Date.now() / 1000), model: requested.call.models[0]! }
+      const head = { id: callId, created: Math.floor(Date.now() / 1000), model: call.models[0]! }
       const response = backgroundResponse(head, stored, () => backgroundCalls.remove(callId))
       const isPut = await store.put({
         ...{ callId, accountId, keyId, previousId },
@@ -129,8 +131,8 @@ export const responsesRoute =
       if (!isPut)
         throw invalid('background', 'The stored responses of this account leave no space for this one.')
       const background = backgroundCalls.add(callId)
-      const running: RequestedCall = {
-        ...requested,
+      const running: ServeOptions = {
+        ...options,
         background,
         dispatched: () => response.over,
         watch: (_, envelope) => {
@@ -144,7 +146,7 @@ export const responsesRoute =
         },
       }
       try {
-        return await serveCall(callingKey(request), running, request, reply, deps)
+        return await serveCall(callingKey(request), call, running, request, reply, deps)
       } catch (error) {
         // The call was not started.
         backgroundCalls.remove(callId)

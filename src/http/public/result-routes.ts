@@ -61,8 +61,8 @@ export const jsonRoute =
         const call = read()
         const { content, models } = call
         const fingerprint = { surface: id, task: content, models }
-        const asked = { call, fingerprint, format: resultFormat(content, write) }
-        return serveCall(callingKey(request), asked, request, reply, deps)
+        const options = { fingerprint, format: resultFormat(content, write) }
+        return serveCall(callingKey(request), call, options, request, reply, deps)
       },
     )
   }
@@ -117,8 +117,9 @@ async function serveWithFiles<Content extends ResultContent>(
   const files = createCallFiles({ accountId: key.accountId, callId }, reply, { files: deps.files, cleanup })
   try {
     const call = await read(files.owner)
-    const asked = { call, fingerprint: null, format: resultFormat(call.content, write), planned: { callId } }
-    return await serveCall(key, { ...asked, dispatched: files.dispatched }, request, reply, deps)
+    const { dispatched } = files
+    const options = { fingerprint: null, format: resultFormat(call.content, write), callId, dispatched }
+    return await serveCall(key, call, options, request, reply, deps)
   } catch (error) {
     files.failed()
     throw error

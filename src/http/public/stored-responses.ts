@@ -158,7 +158,7 @@ async function currentResponse(
     case 'cancelled':
       return JSON.stringify({ ...JSON.parse(text), status: 'cancelled' })
     case 'lost': {
-      const { code, message, type } = new ApiError('internal_error', CALL_ERRORS.answerLost.message)
+      const { code, message, type } = new ApiError('internal_error', CALL_ERRORS.responseLost.message)
       return JSON.stringify({ ...JSON.parse(text), status: 'failed', error: { code, message, type } })
     }
     default:

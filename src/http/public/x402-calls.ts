@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { plainKey } from '../../accounts/key-cache.ts'
 import { type AdmissionDependencies, planCall } from '../../calls/api/admit-call.ts'
-import type { PlannedCall } from '../../calls/api/start-call.ts'
 import { AUTO_MODEL } from '../../core/auto/auto-routing.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import { endsCall, type FrameBody } from '../../core/calls/frames.ts'
@@ -11,6 +10,7 @@ import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { CALL_PAYMENT_ACCOUNT, unitsToPico } from '../../core/payments/x402.ts'
+import type { RoutingPlan } from '../../core/routing/routing-plan.ts'
 import type { CallPayments, Quote } from '../../payments/x402/call-payments.ts'
 import { clientNetworks } from '../../platform/network/client-networks.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
@@ -40,7 +40,8 @@ interface PaidCallDependencies extends PaidCalls {
 /** A paid call that has not started yet. */
 export interface PaidCall {
   key: StandardKey
-  planned: PlannedCall
+  callId: CallId
+  plan: RoutingPlan
   admission: AdmissionDependencies
   /** Settles the payment according to what is written. */
   watch: (writer: CompletionWriter) => CompletionWriter
@@ -128,7 +129,8 @@ export async function payForCall(
   request.key = guest(payer, deps.limits)
   return {
     key: request.key as StandardKey,
-    planned: { callId, plan },
+    callId,
+    plan,
     admission: { ...admission, admit: admitPaid(admission) },
     watch: (writer) => watchPayment(writer, { callId, payer, paysFirst }, chat, reply, deps),
     failed: async (error) => {
@@ -182,12 +184,12 @@ const ASK_AGAIN_MS = 50
  */
 const admitPaid =
   ({ admit, clock }: AdmissionDependencies): AdmissionDependencies['admit'] =>
-  async (asked) => {
+  async (request) => {
     const giveUpAt = clock() + BALANCE_WAIT_MS
     for (;;) {
-      const answer = await admit(asked)
-      if (answer.kind !== 'insufficient-balance') return answer
-      if (clock() > giveUpAt) return { kind: 'too-late', rate: answer.rate }
+      const reply = await admit(request)
+      if (reply.kind !== 'insufficient-balance') return reply
+      if (clock() > giveUpAt) return { kind: 'too-late', rate: reply.rate }
       await delay(ASK_AGAIN_MS)
     }
   }

@@ -73,8 +73,9 @@ async function admit(answers: Array<AdmissionReply | Error>, idempotencyRecord: 
     clock: () => 0,
     random: () => 0,
   } satisfies AdmissionDependencies
-  const identity = { callId: newCallId(), requestId: 'r', idempotencyRecord, plan: PLAN }
-  await admitCall(REQUEST, plainKey('acct_1', 'key_1'), identity, deps).catch(() => undefined)
+  const caller = { key: plainKey('acct_1', 'key_1'), requestId: 'r', bodyBytes: 0 }
+  const known = { callId: newCallId(), idempotencyRecord, plan: PLAN }
+  await admitCall(REQUEST, caller, known, deps).catch(() => undefined)
   return seen
 }
 

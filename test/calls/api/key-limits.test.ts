@@ -102,9 +102,8 @@ async function limitedKey(limitReset: LimitReset, limitPico: bigint): Promise<Ke
 /** Asks for a call now; its id and what it holds, or the code it is refused with. */
 async function ask(key: Key, callId: CallId = newCallId()) {
   try {
-    const {
-      call: { envelope },
-    } = await admitCall(REQUEST, key, { callId, requestId: 'r', idempotencyRecord: null }, deps)
+    const caller = { key, requestId: 'r', bodyBytes: 0 }
+    const { envelope } = await admitCall(REQUEST, caller, { callId, idempotencyRecord: null }, deps)
     return { kind: 'admitted' as const, callId, holdPico: BigInt(envelope.holdPico), admittedAt: nowMs }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
@@ -202,9 +201,10 @@ test.each([
   ['a long body, which a refused call shall not send to Redis', { bodyBytes: 16 * 1024 + 1 }, false],
   ['an Idempotency-Key, which is to be confirmed first', { idempotencyRecord: 'digest' }, false],
 ])('is enqueued with its admission, or not: a call with %s', async (_, more, isEnqueued) => {
-  const identity = { callId: newCallId(), requestId: 'r', idempotencyRecord: null, ...more }
-  const key = await limitedKey('none', BALANCE)
-  const { call } = await admitCall(REQUEST, key, identity, { ...deps, sealBody: () => 'sealed' })
+  const { bodyBytes, idempotencyRecord } = { bodyBytes: 0, idempotencyRecord: null, ...more }
+  const caller = { key: await limitedKey('none', BALANCE), requestId: 'r', bodyBytes }
+  const known = { callId: newCallId(), idempotencyRecord }
+  const call = await admitCall(REQUEST, caller, known, { ...deps, sealBody: () => 'sealed' })
   expect(call.isEnqueued).toBe(isEnqueued)
 })
 
