@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { FreeCreditState } from '../core/api/sessions.ts'
 import { freeCreditPosting } from '../core/billing/postings.ts'
 import { mailboxOf } from '../core/kernel/email-address.ts'
@@ -8,6 +7,7 @@ import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import { SITE_FACTOR } from '../platform/redis/rate-limiter.ts'
+import { readScript } from '../platform/redis/read-script.ts'
 import { defineScript, type Redis } from '../platform/redis/redis.ts'
 import { freeCreditBudgetKey, freeCreditNetworkKey } from '../platform/redis/redis-keys.ts'
 import type { PostLedger } from './account-store.ts'
@@ -99,7 +99,7 @@ export function createFreeCredits(deps: {
 export const mailboxOfDeleted = (mailbox: string): string =>
   `sha256:${createHash('sha256').update(mailbox).digest('hex')}`
 
-const SCRIPT = readFileSync(new URL('./reserve-free-credit.lua', import.meta.url), 'utf8')
+const SCRIPT = readScript(import.meta.url, './reserve-free-credit.lua')
 const HOUR_SECONDS = 3_600
 const DAY_SECONDS = 86_400
 

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { CatalogLogger } from '../catalog/catalog-store.ts'
 import {
   addCount,
@@ -17,6 +16,7 @@ import {
 import type { Logger } from '../platform/observability/logger.ts'
 import { pollEvery } from '../platform/process/poll-every.ts'
 import { withTimeout } from '../platform/process/with-timeout.ts'
+import { readScript } from '../platform/redis/read-script.ts'
 import { defineScript, type Redis } from '../platform/redis/redis.ts'
 import { healthMeasures } from '../platform/redis/redis-keys.ts'
 
@@ -103,7 +103,7 @@ function parseSlot(hash: Record<string, string>): Slot {
 /** How long a slot's hash is kept in Redis after its last change. */
 export const SLOT_LIFETIME_MS = (SLOTS_KEPT + 1) * SLOT_MS
 
-const SCRIPT = readFileSync(new URL('./add-measures.lua', import.meta.url), 'utf8')
+const SCRIPT = readScript(import.meta.url, './add-measures.lua')
 const FLUSH_MS = 1_000
 const CLOSE_WITHIN_MS = 500
 /** Maximum counters waiting here, and in one slot in Redis: hundreds of offers with dozens of buckets each. */

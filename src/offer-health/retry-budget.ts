@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import type { Logger } from '../platform/observability/logger.ts'
 import { pollEvery } from '../platform/process/poll-every.ts'
 import { withTimeout } from '../platform/process/with-timeout.ts'
+import { readScript } from '../platform/redis/read-script.ts'
 import { defineScript, type Redis } from '../platform/redis/redis.ts'
 import { RETRY_BUDGET } from '../platform/redis/redis-keys.ts'
 
@@ -52,7 +52,7 @@ export class RollingCount {
   }
 }
 
-const SCRIPT = readFileSync(new URL('./retry-budget.lua', import.meta.url), 'utf8')
+const SCRIPT = readScript(import.meta.url, './retry-budget.lua')
 const FLUSH_MS = 1_000
 /** Requested only after a failure, and only Redis knows the fleet's budget, so it is worth the wait. */
 const ANSWER_WITHIN_MS = 1_000

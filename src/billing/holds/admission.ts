@@ -2,7 +2,8 @@ import { type BudgetHolder, drawText } from '../../core/billing/budget.ts'
 import { PRIORITY_MAX, type QueueTurn } from '../../core/calls/fair-queue.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { DISPATCH_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
+import { readScript } from '../../platform/redis/read-script.ts'
+import { defineScript, type Redis } from '../../platform/redis/redis.ts'
 import {
   accountKeys,
   admittedKey,
@@ -11,7 +12,8 @@ import {
   queuePrefix,
   shardOf,
 } from '../../platform/redis/redis-keys.ts'
-import { defineHoldScript } from './define-hold-script.ts'
+
+const ADMIT = readScript(import.meta.url, './holds.lua', './admit.lua')
 
 /** Exceeds the time in which the admission of a call may be sent to Redis twice. */
 export const MARK_MS = 20_000
@@ -49,18 +51,15 @@ export interface AdmissionRequest {
   /** A repeat of a call: it counts as one request and takes no hold. */
   isRepeat?: boolean
   /** The job, enqueued in the same step if the call is granted all it asks for. Absent: the caller enqueues it. */
-  job?: JobToEnqueue
-}
-
-/** The job of a call in the dispatch queue. */
-export interface JobToEnqueue {
-  /** A CallJob, JSON. */
-  data: string
-  turn: QueueTurn
-  /** Unix ms. */
-  nowMs: number
-  /** A worker with a free slot, which claims the job in the same step unless others wait. Absent: none. */
-  claim?: { token: string; lockMs: number } | undefined
+  job?: {
+    /** A CallJob, JSON. */
+    data: string
+    turn: QueueTurn
+    /** Unix ms. */
+    nowMs: number
+    /** A worker with a free slot, which claims the job in the same step unless others wait. Absent: none. */
+    claim?: { token: string; lockMs: number } | undefined
+  }
 }
 
 /** The remaining rate limits of a key and its account, for the response headers. */
@@ -108,7 +107,7 @@ export type AdmitToRedis = (request: AdmissionRequest) => Promise<AdmissionReply
 
 /** Creates the function that admits a call by one Redis script. It rejects when Redis is away. */
 export function createAdmission(redis: Redis): AdmitToRedis {
-  const admit = defineHoldScript(redis, 'syAdmit', new URL('./admit.lua', import.meta.url))
+  const admit = defineScript(redis, 'syAdmit', ADMIT)
   return async (request) => {
     const shard = shardOf(request.accountId, redis)
     const account = accountKeys(request.accountId, redis)
@@ -153,7 +152,7 @@ export function createAdmission(redis: Redis): AdmitToRedis {
         ...jobArguments(request),
       ],
     )
-    return readAnswer(reply as unknown[])
+    return readReply(reply as unknown[])
   }
 }
 
@@ -165,7 +164,7 @@ function jobArguments({ callId, job }: AdmissionRequest): Array<string | number>
   return [job.data, options, job.nowMs, share, step, lastStep, PRIORITY_MAX, MARK_MS, token, lockMs]
 }
 
-function readAnswer([outcome, limit, requests, tokens, reset, ...more]: unknown[]): AdmissionReply {
+function readReply([outcome, limit, requests, tokens, reset, ...more]: unknown[]): AdmissionReply {
   const [first, second, third, fourth] = more
   const rate = {
     limitRequests: Number(limit),

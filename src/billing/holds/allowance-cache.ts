@@ -13,9 +13,9 @@ import {
   MONTHLY,
   memberBudget,
 } from '../../core/billing/budget.ts'
-import { type Redis, redisOf } from '../../platform/redis/redis.ts'
+import { readScript } from '../../platform/redis/read-script.ts'
+import { defineScript, type Redis, redisOf } from '../../platform/redis/redis.ts'
 import { accountKeys, allowanceKey } from '../../platform/redis/redis-keys.ts'
-import { defineHoldScript } from './define-hold-script.ts'
 
 /** A reading of the spending of a budget, to compute its allowance from. */
 export interface AllowanceReading {
@@ -37,7 +37,11 @@ export interface ChargedCall {
 
 /** Creates the cache of allowances in Redis: the remaining amount of each budget. Admission and the ends of calls update it. */
 export function createAllowanceCache(redis: Redis) {
-  const compute = defineHoldScript(redis, 'syAllowance', new URL('./allowance.lua', import.meta.url))
+  const compute = defineScript(
+    redis,
+    'syAllowance',
+    readScript(import.meta.url, './holds.lua', './allowance.lua'),
+  )
   return {
     /** The rest of a budget, less open holds; null if it is not in Redis. Below zero nothing may be spent. */
     async allowance(holder: BudgetHolder, { id }: Pick<AllowancePeriod, 'id'>) {

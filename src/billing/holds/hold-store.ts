@@ -1,5 +1,6 @@
 import { withTimeout } from '../../platform/process/with-timeout.ts'
-import { type Redis, redisOf } from '../../platform/redis/redis.ts'
+import { readScript } from '../../platform/redis/read-script.ts'
+import { defineScript, type Redis, redisOf } from '../../platform/redis/redis.ts'
 import { RedisAwayError } from '../../platform/redis/redis-deadlines.ts'
 import {
   accountKeys,
@@ -12,7 +13,6 @@ import {
 } from '../../platform/redis/redis-keys.ts'
 import { createAdmission, parseHold } from './admission.ts'
 import { createAllowanceCache } from './allowance-cache.ts'
-import { defineHoldScript } from './define-hold-script.ts'
 
 /** Time from the last deadline of a call until a sweep may close its hold. */
 export const HOLD_SLACK_MS = 60_000
@@ -111,7 +111,8 @@ export type HoldStore = ReturnType<typeof createHoldStore>
 
 /** The hold store over one Redis client. */
 export function createHoldStore(redis: Redis) {
-  const script = (name: string, file: string) => defineHoldScript(redis, name, new URL(file, import.meta.url))
+  const script = (name: string, file: string) =>
+    defineScript(redis, name, readScript(import.meta.url, './holds.lua', file))
   const applyScript = script('syApply', './apply.lua')
   const restore = script('syRestoreHold', './restore-hold.lua')
   const end = script('syEndCall', './end-call.lua')

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.ts'
 import type { FrameBody, FrameError, RunOfCall } from '../../core/calls/frames.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
+import { readScript } from '../../platform/redis/read-script.ts'
 import { defineScript, type Redis, redisOf } from '../../platform/redis/redis.ts'
 import { idempotencyKeys, type Sharded, shardOf } from '../../platform/redis/redis-keys.ts'
 import type { Sealer } from '../../platform/sealing.ts'
@@ -19,7 +19,7 @@ interface KeptBounds {
 }
 
 /** Lua functions that count entries and make space for them; prepended to scripts. */
-const BOUNDED_ENTRIES = readFileSync(new URL('./bounded-entries.lua', import.meta.url), 'utf8')
+const BOUNDED_ENTRIES = readScript(import.meta.url, './bounded-entries.lua')
 
 /**
  * The call of an Idempotency-Key. States: claimed (a call is being admitted: no envelope; expires) → confirmed
@@ -207,7 +207,7 @@ const responseEnvelope = (envelope: CallEnvelope): ResponseEnvelope => ({
 })
 
 /** The error for a repeat of a call that ended and whose response is no longer kept. */
-export const answerNotKept = (callId: CallId): FrameError => ({
+export const responseNotKept = (callId: CallId): FrameError => ({
   code: 'idempotency_conflict',
   message: `This Idempotency-Key was used for call ${callId}, which has ended and was charged. Its response is no longer kept. Use a new key to send the request again.`,
   shouldRetry: false,

@@ -1,4 +1,3 @@
-import { defineHoldScript } from '../../billing/holds/define-hold-script.ts'
 import type { RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { SettlementRecord } from '../../core/calls/call-job.ts'
 import {
@@ -10,7 +9,8 @@ import {
 } from '../../core/calls/frames.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
-import { isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
+import { readScript } from '../../platform/redis/read-script.ts'
+import { defineScript, isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
 import {
   accountKeys,
   apiKeyKeys,
@@ -19,6 +19,7 @@ import {
   queuePrefix,
   type Sharded,
 } from '../../platform/redis/redis-keys.ts'
+import { forRelayChannels } from '../../platform/redis/relay-channel.ts'
 import type { FramePublisher } from './frame-publisher.ts'
 
 /** What one call asks of the step that ends it. */
@@ -63,9 +64,11 @@ export type RunFinish = (
   calls: ReadonlyArray<FinishStep & { isPublished: boolean }>,
 ) => Promise<FinishResult[]>
 
+const FINISH = readScript(import.meta.url, '../../billing/holds/holds.lua', './finish-calls.lua')
+
 /** The step of one worker over a connection: earlier messages on it arrive before the last frames. */
 export function createFinishScript(redis: Redis, worker: string, clock: () => number, shard = 0): RunFinish {
-  const finish = defineHoldScript(redis, 'syFinishCalls', new URL('./finish-calls.lua', import.meta.url))
+  const finish = defineScript(redis, 'syFinishCalls', forRelayChannels(redis, FINISH))
   const opening = JSON.stringify(openingFrame(worker))
   const queues = [DISPATCH_QUEUE, SETTLEMENT_QUEUE].map((queue) => `${queuePrefix(shard)}:${queue}`)
   const ownKeys = [...queues, lastFinishKey(worker, shard), endingChannels(shard)]

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import {
   ACCOUNTS_EXCLUDING,
   accountShare,
@@ -13,6 +12,7 @@ import {
   providerOfOffer,
 } from '../../core/failover/circuit-breaker.ts'
 import { formatLearned, LEARNED_FOR_MS } from '../../core/routing/learned-tokens.ts'
+import { readScript } from '../../platform/redis/read-script.ts'
 import { defineScript, type Redis } from '../../platform/redis/redis.ts'
 import {
   HEALTH_BREAKERS,
@@ -36,11 +36,11 @@ interface HealthBatch {
   successes: number
 }
 
-const REPORT = readFileSync(new URL('./report-health.lua', import.meta.url), 'utf8')
-const EXCLUDE = readFileSync(new URL('./exclude-content.lua', import.meta.url), 'utf8')
-const LEARN = readFileSync(new URL('./learn-tokens.lua', import.meta.url), 'utf8')
-const REFUSE_PROVIDER = readFileSync(new URL('./refuse-provider.lua', import.meta.url), 'utf8')
-const SETTLE_PROBE = readFileSync(new URL('./settle-probe.lua', import.meta.url), 'utf8')
+const REPORT = readScript(import.meta.url, './report-health.lua')
+const EXCLUDE = readScript(import.meta.url, './exclude-content.lua')
+const LEARN = readScript(import.meta.url, './learn-tokens.lua')
+const REFUSE_PROVIDER = readScript(import.meta.url, './refuse-provider.lua')
+const SETTLE_PROBE = readScript(import.meta.url, './settle-probe.lua')
 
 /**
  * Any result besides a refusal shows for this long that the provider accepts our key, since a wrong key is refused

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import type { CallJob } from '../../core/calls/call-job.ts'
 import type { GatewayFailure } from '../../core/calls/frames.ts'
+import { readScript } from '../redis/read-script.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
 import { admittedKey, queuePrefix, shardOf } from '../redis/redis-keys.ts'
 import { DISPATCH_QUEUE, REVIVED, SETTLEMENT_QUEUE, type SettlementQueue } from './queues.ts'
@@ -19,9 +19,9 @@ export type CallPlace = { kind: 'queued' } | { kind: 'running'; worker: string |
 
 export type CallJobs = ReturnType<typeof createCallJobs>
 
-const WITHDRAW = readFileSync(new URL('./withdraw-call.lua', import.meta.url), 'utf8')
-const RECLAIM = readFileSync(new URL('./reclaim-call.lua', import.meta.url), 'utf8')
-const NOTE_CALL_FAILURE = readFileSync(new URL('./note-failure.lua', import.meta.url), 'utf8')
+const WITHDRAW = readScript(import.meta.url, './withdraw-call.lua')
+const RECLAIM = readScript(import.meta.url, './reclaim-call.lua')
+const NOTE_CALL_FAILURE = readScript(import.meta.url, './note-failure.lua')
 
 /**
  * Atomic operations on the jobs of a shard's dispatch queue that BullMQ does not offer. BullMQ's key layout:

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { Job, Worker } from 'bullmq'
 import type { Logger } from '../observability/logger.ts'
+import { readScript } from '../redis/read-script.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
 import { queuePrefix } from '../redis/redis-keys.ts'
 
@@ -73,8 +73,8 @@ export interface ClaimedJobsOptions {
 /** BullMQ never fails a stalled job; its worker counts the claims. */
 const NEVER = Number.MAX_SAFE_INTEGER
 
-const CLAIM = readFileSync(new URL('./claim-jobs.lua', import.meta.url), 'utf8')
-const COMPLETE = readFileSync(new URL('./complete-jobs.lua', import.meta.url), 'utf8')
+const CLAIM = readScript(import.meta.url, './claim-jobs.lua')
+const COMPLETE = readScript(import.meta.url, './complete-jobs.lua')
 
 /**
  * Opens the queue. BullMQ handles locks, stalled jobs and delayed jobs; our scripts claim and complete jobs, many at

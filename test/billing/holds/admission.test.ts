@@ -1,7 +1,7 @@
 import { Worker } from 'bullmq'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { AdmissionRequest, AdmitToRedis, JobToEnqueue } from '../../../src/billing/holds/admission.ts'
+import type { AdmissionRequest, AdmitToRedis } from '../../../src/billing/holds/admission.ts'
 import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { keyBudget } from '../../../src/core/billing/budget.ts'
 import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
@@ -389,7 +389,7 @@ describe('a job that comes with its call', () => {
   const withJob = (
     accountId: string,
     more: Partial<AdmissionRequest> = {},
-    claim?: JobToEnqueue['claim'],
+    claim?: NonNullable<AdmissionRequest['job']>['claim'],
   ) => {
     const call = request(accountId, more)
     return { ...call, job: { data: JSON.stringify(sealed(call.callId)), turn, nowMs: NOW, claim } }
