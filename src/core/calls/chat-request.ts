@@ -3,7 +3,7 @@ import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import type { RoutingProfile } from '../auto/routing-profiles.ts'
 import { type Fields, isObject } from '../json/json-object.ts'
-import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
+import { type ExactJson, isNestedDeeperThan, jsonOf, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
 import type { ToolCall } from './completion.ts'
@@ -286,9 +286,9 @@ const exactOf = (
     ? exactJson
     : { ...exactJson, tools: undefined }
 
-function checkSize(value: unknown, exact: string | undefined, path: string): void {
+function checkSize(value: object | null | undefined, exact: string | undefined, path: string): void {
   if (value == null) return
-  const chars = Math.max(JSON.stringify(value).length, exact?.length ?? 0)
+  const chars = Math.max(jsonOf(value).length, exact?.length ?? 0)
   if (chars > SCHEMA_CHARS_MAX) {
     throw invalid(path, `\`${path}\` may take ${SCHEMA_CHARS_MAX} characters of JSON at most.`)
   }

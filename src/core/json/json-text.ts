@@ -1,3 +1,5 @@
+import { oncePer } from '../kernel/once-per.ts'
+
 /** Properties of JSON text that its value does not show: whether it can be parsed, and what parsing changes. */
 
 const QUOTE = 0x22
@@ -138,6 +140,9 @@ export function isNestedDeeperThan(value: unknown, depth: number): boolean {
   }
   return false
 }
+
+/** The JSON of an immutable object, which is written once and released with the object. */
+export const jsonOf = oncePer((value: object) => JSON.stringify(value))
 
 /** Fields of a request that hold JSON schemas, which are forwarded as the client wrote them. */
 export const EXACT_FIELDS = ['tools', 'response_format'] as const

@@ -1,6 +1,6 @@
 import type { ChatMessage, SamplingParameters } from '../calls/chat-request.ts'
 import type { PromptBound, Usage } from '../calls/usage.ts'
-import type { ExactJson } from '../json/json-text.ts'
+import { type ExactJson, jsonOf } from '../json/json-text.ts'
 import type { MediaTokens } from '../media/media-tokens.ts'
 import { createTextBound, textTokensBound } from './text-bound.ts'
 
@@ -61,11 +61,11 @@ export function promptTokensBound(
   if (tools || hasCalls) tokens += TOKENS_WITH_TOOLS
   if (tools) {
     tokens += tools.length * TOKENS_PER_TOOL
-    count(dearest(JSON.stringify(tools), exactJson?.tools))
+    count(dearest(jsonOf(tools), exactJson?.tools))
   }
   if (format) {
     tokens += format.type === 'json_schema' ? TOKENS_WITH_SCHEMA : TOKENS_OF_WORDING
-    count(dearest(JSON.stringify(format), exactJson?.response_format))
+    count(dearest(jsonOf(format), exactJson?.response_format))
   }
   return tokens
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { textTokensBound } from '../../../src/core/text-tokens/text-bound.ts'
+import { createTextBound, textTokensBound } from '../../../src/core/text-tokens/text-bound.ts'
 import facts from '../../../src/core/text-tokens/vocabulary-facts.json' with { type: 'json' }
 import { TOKENIZERS } from '../../helpers/tokenizers.ts'
 import { ADVERSARIAL_TEXTS } from './adversarial-texts.ts'
@@ -144,4 +144,19 @@ test('the bound of a word does not depend on the words before it', () => {
   const all = fc.sample(fc.stringMatching(/^ ?[a-z]{1,14}[ .']?$/), { numRuns: 20_000, seed: 7 })
   const first = all.map(textTokensBound)
   expect(all.toReversed().map(textTokensBound).toReversed()).toEqual(first)
+})
+
+test('a long text that was bounded before has the same bound, in each form, and others keep theirs', () => {
+  const text = 'It said: "no"\n'.repeat(300)
+  const other = text.replace('no', 'NO')
+  for (let time = 0; time < 3; time++) {
+    const boundOf = createTextBound()
+    expect(boundOf(text)).toBe(textTokensBound(text))
+    expect(boundOf(text, 'json')).toBe(textTokensBound(JSON.stringify(text)))
+    expect(boundOf(other)).toBe(textTokensBound(other))
+  }
+  // What a call may no longer have scanned is bounded by its length, whether or not it is remembered.
+  const spent = createTextBound()
+  spent('a'.repeat(2_000_000))
+  expect(spent(text)).toBeGreaterThan(text.length)
 })
