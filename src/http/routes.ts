@@ -64,7 +64,7 @@ import { paymentWebhooks } from './public/payment-webhooks.ts'
 import { queuesDashboard } from './public/queues-dashboard.ts'
 import { surfaceRoutes } from './public/surfaces.ts'
 
-const PAGES_FOLDER = fileURLToPath(new URL('../web/dist', import.meta.url))
+const PAGES_FOLDER = fileURLToPath(new URL('../../web/dist', import.meta.url))
 
 /** Registers every route, in the order in which a request passes them. */
 export async function apiRoutes(app: FastifyInstance): Promise<void> {
