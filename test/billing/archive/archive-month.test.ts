@@ -1,5 +1,6 @@
 import {
   appendFileSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -229,8 +230,9 @@ test('paid calls leave, and their payments stay', async () => {
   expect(await postgres.callPayment.count()).toBe(2)
 })
 
-test('an archive without calls is one too', async () => {
+test('an archive without calls is one too, and a month is archived once', async () => {
   expect((await archive(0)).rows).toMatchObject({ call_records: 0, ledger_entries: 0 })
+  await expect(archive(0)).rejects.toThrow('is archived already')
   expect(await brokenChecks()).toEqual([])
 })
 
@@ -483,41 +485,22 @@ test('settlements commit while a month is archived and partitions are created', 
 })
 
 describe('a month is refused', () => {
-  test('before it has rested', async () => {
-    await expect(archive(0, { atMs: startOf(1) + 6 * DAY_MS })).rejects.toThrow(/can be archived from/)
-  })
-
-  test('while an older one is here', async () => {
-    await expect(archive(1)).rejects.toThrow(
-      `${monthName(0)} is older than ${monthName(1)}: archive it first`,
-    )
-  })
-
-  test('twice', async () => {
-    await archive(0)
-    await expect(archive(0)).rejects.toThrow('is archived already')
-  })
-
-  test('while the audit is not in order', async () => {
-    await expect(archive(0, { ok: false })).rejects.toThrow(/audit/)
-  })
-
-  test('with postings that no audit has proven', async () => {
+  test('before it has rested, after a younger one, and while its rows or its proofs may be incomplete', async () => {
     const call = callOf(0)
     await settle(call)
     await expect(archive(0, { isProven: false })).rejects.toThrow(
       `no audit has proven (npm run audit), ${call.id}`,
     )
-  })
-
-  test('while ClickHouse may miss calls of it', async () => {
-    await expect(archive(0, { lagMs: 2 * 3_600_000 })).rejects.toThrow(
-      /ClickHouse is more than an hour behind/,
-    )
-  })
-
-  test('with an open hold', async () => {
-    await expect(archive(0, { held: [callOf(0).id] })).rejects.toThrow(/open hold/)
+    await auditLedger(ledger.postgres)
+    const refusals: Array<[Parameters<typeof archive>, string | RegExp]> = [
+      [[0, { atMs: startOf(1) + 6 * DAY_MS }], /can be archived from/],
+      [[1], `${monthName(0)} is older than ${monthName(1)}: archive it first`],
+      [[0, { ok: false }], /audit/],
+      [[0, { lagMs: 2 * 3_600_000 }], /ClickHouse is more than an hour behind/],
+      [[0, { held: [call.id] }], /open hold/],
+    ]
+    for (const [[ahead, but], reason] of refusals)
+      await expect(archive(ahead, { ...but, isProven: false })).rejects.toThrow(reason)
   })
 
   test('with a call in the default partition', async () => {
@@ -545,35 +528,29 @@ describe('a month is refused', () => {
   })
 })
 
-describe('an archive is proven by its files', () => {
-  const changed = async (name: string, change: (path: string) => void): Promise<string> => {
-    await settle(callOf(0), callOf(0))
-    const archived = await archive(0)
-    expect(await verifyArchive(join(archived.folder, 'manifest.json'))).toMatchObject({
-      sha256: archived.sha256,
-    })
-    change(join(archived.folder, name))
-    return verifyArchive(archived.folder).then(
+test('an archive is proven by its files: one that is missing or was changed is found', async () => {
+  await settle(callOf(0), callOf(0))
+  const archived = await archive(0)
+  expect(await verifyArchive(join(archived.folder, 'manifest.json'))).toMatchObject({
+    sha256: archived.sha256,
+  })
+  const verifyChanged = async (name: string, change: (path: string) => void): Promise<string> => {
+    const copy = join(folder, 'changed')
+    rmSync(copy, { recursive: true, force: true })
+    cpSync(archived.folder, copy, { recursive: true })
+    change(join(copy, name))
+    return verifyArchive(copy).then(
       () => 'verified',
       (error: Error) => error.message,
     )
   }
-
-  test('a file that was changed is found', async () => {
-    expect(await changed('call_records.csv.gz', (path) => appendFileSync(path, 'x'))).toMatch(
-      /unexpected end|differs/,
-    )
-  })
-
-  test('a manifest that was changed is found', async () => {
-    const change = (path: string) =>
-      writeFileSync(path, readFileSync(path, 'utf8').replace('"revenue": "100"', '"revenue": "99"'))
-    expect(await changed('manifest.json', change)).toMatch(/revenue sum to 100, the manifest says 99/)
-  })
-
-  test('a missing file is found', async () => {
-    expect(await changed('ledger_entries.csv.gz', (path) => rmSync(path))).toMatch(/ENOENT/)
-  })
+  expect(await verifyChanged('call_records.csv.gz', (path) => appendFileSync(path, 'x'))).toMatch(
+    /unexpected end|differs/,
+  )
+  const misstate = (path: string) =>
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"revenue": "100"', '"revenue": "99"'))
+  expect(await verifyChanged('manifest.json', misstate)).toMatch(/revenue sum to 100, the manifest says 99/)
+  expect(await verifyChanged('ledger_entries.csv.gz', (path) => rmSync(path))).toMatch(/ENOENT/)
 })
 
 test('a call with contradicting records is archived once an operator decided on it', async () => {
