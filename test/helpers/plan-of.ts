@@ -1,5 +1,5 @@
 import { type CallRequest, kindOf } from '../../src/core/calls/kinds/call-kinds.ts'
-import { planRoute } from '../../src/core/routing/routing-plan.ts'
+import { planRoute } from '../../src/core/routing/call-plan.ts'
 
 type Rest = [catalog: Parameters<typeof planRoute>[2], options: Parameters<typeof planRoute>[3]]
 

@@ -9,8 +9,8 @@ import type { ChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
+import type { CallPlan } from '../../src/core/routing/call-plan.ts'
 import type { PlanOptions } from '../../src/core/routing/plan-offers.ts'
-import type { RoutingPlan } from '../../src/core/routing/routing-plan.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { builtCatalog } from '../helpers/built-catalog.ts'
 import { chatOf, envelopeOf } from '../helpers/call-shapes.ts'
@@ -162,7 +162,7 @@ function tryPlan(
   bound: number,
   catalog: Parameters<typeof planOf>[2],
   own: Pick<PlanOptions, 'byokKeys' | 'byokFeePercent'>,
-): RoutingPlan | null {
+): CallPlan | null {
   try {
     const options = { defaultCompletionLimit: 4_096, ...own, maxCandidates: 8, random: () => 0.5 }
     return planOf(request, bound, catalog, options)

@@ -5,8 +5,8 @@ import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parseExtendedRequest } from '../../src/core/calls/extended-request.ts'
 import type { CatalogSnapshot, Model, Offer } from '../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
+import type { CallPlan } from '../../src/core/routing/call-plan.ts'
 import type { OfferMedians, OfferState } from '../../src/core/routing/offer-preferences.ts'
-import type { RoutingPlan } from '../../src/core/routing/routing-plan.ts'
 import { planOf } from '../helpers/plan-of.ts'
 import { model, offer, provider, rates, seeded, snapshot } from '../helpers/planned-catalog.ts'
 
@@ -350,7 +350,7 @@ function expectation(ask: Ask, { catalog }: World): { entries: Expected[]; refus
 }
 
 /** Throws where a plan breaks a rule. */
-function check(plan: RoutingPlan, ask: Ask, world: World, maxCandidates: number): void {
+function check(plan: CallPlan, ask: Ask, world: World, maxCandidates: number): void {
   const { entries } = expectation(ask, world)
   const { order = [], allow_fallbacks: fallbacks = true } = ask.provider
   const offerOf = (candidate: Candidate): Offer => world.catalog.offers.get(candidate.offerId)!
@@ -450,7 +450,7 @@ function plan(
   maxCandidates: number,
   seed: number,
   parse = parseChatRequest,
-): RoutingPlan | ApiError {
+): CallPlan | ApiError {
   const { text, image, ...body } = ask
   const content = image
     ? [

@@ -19,9 +19,9 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
+import { type CallPlan, planRoute } from '../../core/routing/call-plan.ts'
 import type { OfferStates } from '../../core/routing/offer-preferences.ts'
 import { leastCallCost } from '../../core/routing/plan-candidate.ts'
-import { planRoute, type RoutingPlan } from '../../core/routing/routing-plan.ts'
 import { currentTraceparent } from '../../platform/observability/tracing.ts'
 import type { FleetTime } from '../../platform/redis/fleet-clock.ts'
 import { wasNotSent } from '../../platform/redis/redis-deadlines.ts'
@@ -121,7 +121,7 @@ export function planCall(
     offerStates,
     random,
   }: Pick<AdmissionDependencies, 'catalog' | 'limits' | 'offerStates' | 'random'>,
-): RoutingPlan {
+): CallPlan {
   return planRoute(request, kindOf(request.content).needs(request.content), catalog(), {
     defaultCompletionLimit: limits.defaultCompletionLimit,
     byokKeys: key.byokKeys,
@@ -141,7 +141,7 @@ export function planCall(
 export async function admitCall(
   request: CallRequest,
   caller: Pick<Caller, 'key' | 'requestId' | 'bodyBytes' | 'labels' | 'conversation'>,
-  known: { callId: CallId; idempotencyRecord: string | null; plan?: RoutingPlan | undefined },
+  known: { callId: CallId; idempotencyRecord: string | null; plan?: CallPlan | undefined },
   deps: AdmissionDependencies,
 ): Promise<AdmittedCall> {
   const { limits } = deps
@@ -214,7 +214,7 @@ function envelopeOf(
   call: {
     callId: CallId
     idempotencyRecord: string | null
-    plan: RoutingPlan
+    plan: CallPlan
     now: number
     budgets: readonly RunningBudget[]
   },
@@ -253,7 +253,7 @@ function envelopeOf(
 /** The envelope of a call whose balance or budget afforded a lower completion limit. */
 const grantedOf = (
   wanted: CallEnvelope,
-  plan: RoutingPlan,
+  plan: CallPlan,
   { holdPico, completionLimit }: Extract<AdmissionReply, { kind: 'admitted' }>,
 ): CallEnvelope => ({
   ...wanted,
@@ -266,7 +266,7 @@ const grantedOf = (
 function admissionOf(
   request: CallRequest,
   { key, bodyBytes }: Pick<Caller, 'key' | 'bodyBytes'>,
-  plan: RoutingPlan,
+  plan: CallPlan,
   { id: callId, callDeadlineAt, admittedAt }: CallEnvelope,
   { limits }: AdmissionDependencies,
 ): Omit<AdmissionRequest, 'budgets' | 'job'> {
@@ -310,7 +310,7 @@ const limited = (candidate: Candidate, limit: number): Candidate => ({
 function refusal(
   reply: Exclude<AdmissionReply, { kind: 'admitted' }>,
   budgets: readonly RunningBudget[],
-  plan: RoutingPlan,
+  plan: CallPlan,
   topUpUrl: string,
 ): ApiError {
   switch (reply.kind) {

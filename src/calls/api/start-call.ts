@@ -3,7 +3,7 @@ import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.t
 import type { CallRequest } from '../../core/calls/kinds/call-kinds.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
-import type { RoutingPlan } from '../../core/routing/routing-plan.ts'
+import type { CallPlan } from '../../core/routing/call-plan.ts'
 import { causeOf } from '../../platform/observability/logger.ts'
 import { isRedisAway } from '../../platform/redis/redis-deadlines.ts'
 import {
@@ -50,7 +50,7 @@ export function startCall(
   request: CallRequest,
   caller: Caller,
   /** An id, and a plan, that were made before the call starts. */
-  known: { callId?: CallId | undefined; plan?: RoutingPlan | undefined },
+  known: { callId?: CallId | undefined; plan?: CallPlan | undefined },
   deps: StartCallDependencies,
 ): Promise<AdmittedCall | RepeatedCall> {
   const { key, idempotencyKey, fingerprint, noteRate } = caller

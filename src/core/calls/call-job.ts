@@ -83,7 +83,7 @@ export interface CallEnvelope {
   draws?: string
   /** The completion limit that a short balance or budget afforded; absent: not reduced. */
   affordedLimit?: number
-  /** See RoutingPlan. */
+  /** See CallPlan. */
   ignoredParameters?: string[]
   /** The epoch of Redis's data in which the hold was taken, or an earlier one. */
   epoch?: string

@@ -37,8 +37,8 @@ function pairsOf(name: string): Set<string> {
  * the requested kind, nearest first, of equal ones available models first, at most three. Takes a fraction of a
  * millisecond for 600 models, for any id.
  */
-export function nearModelIds(asked: string, catalog: CatalogSnapshot, kind: ModelKind = 'chat'): string[] {
-  const pairs = pairsOf(comparable(asked))
+export function nearModelIds(name: string, catalog: CatalogSnapshot, kind: ModelKind = 'chat'): string[] {
+  const pairs = pairsOf(comparable(name))
   const near = namesOf(catalog).flatMap(({ model, pairs: known }) => {
     if (model.kind !== kind) return []
     let shared = 0

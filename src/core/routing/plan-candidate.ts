@@ -23,8 +23,6 @@ import { addedTokens } from '../text-tokens/added-tokens.ts'
 import { PROMPT_TOKENS_LEAST, promptBoundOf } from '../text-tokens/prompt-tokens.ts'
 import { takesField } from './supported-parameters.ts'
 
-/** The tokens and rates of a call at an offer, and the candidate with them. */
-
 /** Whether a model accepts every kind of input of a request, in the way it is sent. */
 export const takesInput = (model: Model, { modalities, byAddress }: CallNeeds): boolean =>
   modalities.every((modality) => model.inputModalities.includes(modality)) &&
@@ -99,16 +97,13 @@ export function fits(
   return paid.text <= (coveredTokens - sumOfTokens(paid.media?.likely)) * BOUND_PER_TOKEN
 }
 
-/** An offer, and the client's BYOK key to use; null: a platform key. */
-export interface Target {
-  offer: Offer
-  providerKeyId: string | null
-}
-
-/** The candidate with its completion limit, or null if not one token fits under the price cap. */
+/**
+ * The candidate with its completion limit, or null if not one token fits under the price cap. `providerKeyId`: the
+ * client's BYOK key to use; null: a platform key.
+ */
 export function toCandidate(
-  { asked, model }: { asked: string; model: Model },
-  { offer, providerKeyId }: Target,
+  { name, model }: { name: string; model: Model },
+  { offer, providerKeyId }: { offer: Offer; providerKeyId: string | null },
   { completionLimit, preferences }: Pick<RequestOf<unknown>, 'completionLimit' | 'preferences'>,
   needs: CallNeeds,
   promptTokens: PromptTokens,
@@ -149,7 +144,7 @@ export function toCandidate(
   return {
     offerId: offer.id,
     modelId: model.id,
-    requestedModel: asked,
+    requestedModel: name,
     rate: rateTexts(rate),
     rateVersion: isOwn ? feeRateVersion(model, byokFeePercent) : model.rateVersion,
     ...(tier && { tier: { ...tier, usual: rateTexts(usual) } }),
@@ -202,7 +197,7 @@ function unitsOf(model: Model, result: ResultNeeds): Pick<Candidate, 'units'> {
 /**
  * The completion limit that leaves space for the prompt in the window, since providers refuse a call whose prompt and
  * limit exceed it together. If the prompt's bound leaves less than half of the wanted limit, the prompt probably leaves
- * more, and the sent limit is computed when it is counted (src/calls/worker/attempts/attempt.ts).
+ * more, and the sent limit is computed when it is counted (src/calls/worker/attempts/fitting-window.ts).
  */
 function limitBeside({ bound, atLeast, window }: PromptTokens, wanted: number): number {
   const sure = window - bound

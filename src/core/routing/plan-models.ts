@@ -9,7 +9,8 @@ import { modelNotAllowed, modelNotFound } from './plan-refusal.ts'
 
 /** One model to try, for one name of the request. */
 export interface PlanEntry {
-  asked: string
+  /** As the client spelled it. */
+  name: string
   model: Model
   sort: Sort | undefined
   exactTools: boolean
@@ -39,7 +40,7 @@ export function resolveModels(
   catalog: CatalogSnapshot,
   allowList: AllowList | undefined,
 ): { entries: PlanEntry[]; auto: AutoDecision | undefined } {
-  const resolved = names.map((asked) => resolveName(asked, needs, filter, catalog, allowList))
+  const resolved = names.map((name) => resolveName(name, needs, filter, catalog, allowList))
   const entries = resolved.flatMap((one) => one.entries)
   if (entries.length > 0) return { entries, auto: resolved.find((one) => one.auto)?.auto }
   const refused = resolved.flatMap((one) => one.refused ?? [])
@@ -50,7 +51,7 @@ export function resolveModels(
 
 /** The models of one requested name: one model, or those that `auto` chooses. Empty for an unknown name. */
 function resolveName(
-  asked: string,
+  name: string,
   needs: CallNeeds,
   filter: OfferFilter,
   catalog: CatalogSnapshot,
@@ -60,17 +61,15 @@ function resolveName(
   const isPermitted = (model: Model) => allowList === undefined || allowsModel(allowList, model)
   const entryOf = (model: Model | null, preference: Pick<PlanEntry, 'sort' | 'exactTools'>): ResolvedName => {
     if (model === null) return { entries: [] }
-    return isPermitted(model)
-      ? { entries: [{ asked, model, ...preference }] }
-      : { entries: [], refused: asked }
+    return isPermitted(model) ? { entries: [{ name, model, ...preference }] } : { entries: [], refused: name }
   }
   const find = (id: string) =>
     findModel(catalog, id, modelKind) ?? (needs.wire ? findByWireName(catalog, id, needs.wire) : null)
-  const whole = find(asked)
+  const whole = find(name)
   if (whole) return entryOf(whole, { sort: undefined, exactTools: false })
-  const colon = asked.lastIndexOf(':')
-  const suffix = colon < 0 ? null : asked.slice(colon + 1)
-  const base = colon < 0 ? asked : asked.slice(0, colon)
+  const colon = name.lastIndexOf(':')
+  const suffix = colon < 0 ? null : name.slice(colon + 1)
+  const base = colon < 0 ? name : name.slice(0, colon)
   if (suffix !== null && !Object.hasOwn(SUFFIXES, suffix)) return { entries: [] }
   const preference = (suffix !== null && SUFFIXES[suffix]) || { sort: undefined, exactTools: false }
   if (base !== AUTO_MODEL || !needs.auto) return entryOf(find(base), preference)
@@ -78,8 +77,8 @@ function resolveName(
     model.offers.some((offer) => offer.shared && isAllowed(offer, model, filter, preference.exactTools))
   const choice = chooseAutoModels(needs.auto, needs, catalog, isUsable, isPermitted)
   const { models, score, profile, kind } = choice
-  if (models.length === 0 && allowList?.models) return { entries: [], refused: asked }
+  if (models.length === 0 && allowList?.models) return { entries: [], refused: name }
   const exactTools = preference.exactTools || choice.exactTools
-  const entries = models.map((model) => ({ asked, model, sort: preference.sort, exactTools }))
+  const entries = models.map((model) => ({ name, model, sort: preference.sort, exactTools }))
   return { entries, auto: { score, profile, kind } }
 }

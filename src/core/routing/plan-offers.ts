@@ -24,7 +24,7 @@ import type { PlanEntry } from './plan-models.ts'
 import type { Obstacle } from './plan-refusal.ts'
 
 /** A call to be planned, with what it requires of every model. */
-export interface PlannedCall {
+export interface PlanInput {
   request: Pick<RequestOf<unknown>, 'models' | 'completionLimit' | 'preferences'>
   needs: CallNeeds
   filter: OfferFilter
@@ -58,7 +58,7 @@ export interface Choice {
 /** The choices for one entry of the request, in the order of attempts. Adds the obstacles if there are none. */
 export function choicesOf(
   entry: PlanEntry,
-  { request, needs, filter, pinned, contentKinds }: PlannedCall,
+  { request, needs, filter, pinned, contentKinds }: PlanInput,
   obstacles: Set<Obstacle>,
   options: PlanOptions,
 ): Choice[] {
@@ -193,7 +193,7 @@ export function capacityFor(model: Model, keys: readonly ByokKey[]): ModelCapaci
  */
 export function unmetParameter(
   entries: readonly PlanEntry[],
-  { needs, filter }: PlannedCall,
+  { needs, filter }: PlanInput,
   { byokKeys = [] }: PlanOptions,
 ): string | null {
   const otherwise = { ...filter, parameters: [] }

@@ -107,27 +107,27 @@ const inputTooLong = (param: string): ApiError =>
     { param },
   )
 
-const notFound = (asked: readonly string[]): string =>
-  asked.length === 1
-    ? `Model "${asked[0]}" not found.`
-    : `Models not found: ${asked.map((name) => `"${name}"`).join(', ')}.`
+const notFound = (names: readonly string[]): string =>
+  names.length === 1
+    ? `Model "${names[0]}" not found.`
+    : `Models not found: ${names.map((name) => `"${name}"`).join(', ')}.`
 
 /** The ApiError for names that are models, none of which the key may use. */
-export const modelNotAllowed = (asked: readonly string[]): ApiError =>
+export const modelNotAllowed = (names: readonly string[]): ApiError =>
   new ApiError(
     'not_permitted',
-    `This API key may not use ${asked.map((name) => `"${name}"`).join(', ')}. Choose another model, or change the allowed models of the key.`,
-    { param: asked.length > 1 ? 'models' : 'model' },
+    `This API key may not use ${names.map((name) => `"${name}"`).join(', ')}. Choose another model, or change the allowed models of the key.`,
+    { param: names.length > 1 ? 'models' : 'model' },
   )
 
 /** The ApiError for names that are no models of this kind. It describes the first one, or suggests similar ids. */
 export function modelNotFound(
-  asked: readonly string[],
+  names: readonly string[],
   suffixes: readonly string[],
   catalog: CatalogSnapshot,
   kind: ModelKind = 'chat',
 ): ApiError {
-  const [first = ''] = asked
+  const [first = ''] = names
   const colon = first.lastIndexOf(':')
   const base = colon < 0 ? first : first.slice(0, colon)
   const isKnown = (kind === 'chat' && base === AUTO_MODEL) || findModel(catalog, base, kind) !== null
@@ -136,7 +136,7 @@ export function modelNotFound(
     return new ApiError(
       'model_not_found',
       `Model "${base}" is of kind ${otherKind}: call it by ${surfaceOf(otherKind)}.`,
-      { param: asked.length > 1 ? 'models' : 'model' },
+      { param: names.length > 1 ? 'models' : 'model' },
     )
   const near = isKnown ? [] : nearModelIds(base, catalog, kind)
   const hints = [
@@ -144,7 +144,7 @@ export function modelNotFound(
     ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
     'GET /pricing.json lists every id.',
   ]
-  return new ApiError('model_not_found', `${notFound(asked)} ${hints.join(' ')}`, {
-    param: asked.length > 1 ? 'models' : 'model',
+  return new ApiError('model_not_found', `${notFound(names)} ${hints.join(' ')}`, {
+    param: names.length > 1 ? 'models' : 'model',
   })
 }

@@ -14,7 +14,7 @@ import { type CallContent, type CallRequest, kindOf } from '../../core/calls/kin
 import type { BoundedJson } from '../../core/json/bounded-json.ts'
 import { invalid } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
-import type { RoutingPlan } from '../../core/routing/routing-plan.ts'
+import type { CallPlan } from '../../core/routing/call-plan.ts'
 import type { BodyStore } from '../../platform/body-store/body-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { isTraced } from '../../platform/observability/tracing.ts'
@@ -85,7 +85,7 @@ export interface ServeOptions extends Pick<Caller, 'fingerprint'> {
   /** Its id, if the route assigned one. */
   callId?: CallId
   /** The plan that was made for its quote; absent: it is planned when it starts. */
-  plan?: RoutingPlan
+  plan?: CallPlan
   /** Wraps, or replaces, the writer that receives the call's frames. */
   watch?: (writer: CompletionWriter, envelope: ResponseEnvelope) => CompletionWriter
   /** The call continues without its client; it is cancelled when this signal aborts. */

@@ -10,7 +10,7 @@ import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { CALL_PAYMENT_ACCOUNT, unitsToPico } from '../../core/payments/x402.ts'
-import type { RoutingPlan } from '../../core/routing/routing-plan.ts'
+import type { CallPlan } from '../../core/routing/call-plan.ts'
 import type { CallPayments, Quote } from '../../payments/x402/call-payments.ts'
 import { clientNetworks } from '../../platform/network/client-networks.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
@@ -41,7 +41,7 @@ interface PaidCallDependencies extends PaidCalls {
 export interface PaidCall {
   key: StandardKey
   callId: CallId
-  plan: RoutingPlan
+  plan: CallPlan
   admission: AdmissionDependencies
   /** Settles the payment according to what is written. */
   watch: (writer: CompletionWriter) => CompletionWriter

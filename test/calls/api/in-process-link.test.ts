@@ -9,12 +9,12 @@ import type { CallJob } from '../../../src/core/calls/call-job.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../../src/core/kernel/money.ts'
+import type { CallPlan } from '../../../src/core/routing/call-plan.ts'
 import { UNKNOWN_OFFER_STATE } from '../../../src/core/routing/offer-preferences.ts'
-import type { RoutingPlan } from '../../../src/core/routing/routing-plan.ts'
 import { snapshot } from '../../helpers/planned-catalog.ts'
 
 const REQUEST = parseChatRequest({ model: 'test/plain', messages: [{ role: 'user', content: 'Go.' }] })
-const PLAN: RoutingPlan = {
+const PLAN: CallPlan = {
   candidates: [],
   worstCase: picoUsd(100n),
   dearestPrompt: picoUsd(10n),

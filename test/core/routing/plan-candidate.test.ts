@@ -86,7 +86,7 @@ test.each([
     ...(leastUnits && { leastUnits }),
   } as unknown as Model
   const candidate = toCandidate(
-    { asked: 'whisper', model },
+    { name: 'whisper', model },
     { offer: offerAt('https://api.example/v1'), providerKeyId: null },
     { completionLimit: 0, preferences: parsePreferences({}) },
     needsOf({ content: { ...TRANSCRIPTION, secondsBound } }),

@@ -134,7 +134,7 @@ describe('the bound of ordinary text', () => {
   test('is what this repository is written in, too', () => {
     const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
     const prose = read('docs/decisions/0005-hold-is-a-bound.md')
-    const code = read('src/core/routing/routing-plan.ts')
+    const code = read('src/core/routing/call-plan.ts')
     expect(textTokensBound(prose) / TOKENIZERS.o200k!(prose)).toBeLessThan(2)
     expect(textTokensBound(code) / TOKENIZERS.o200k!(code)).toBeLessThan(2.5)
   })

@@ -11,12 +11,12 @@ import { sumOfTokens } from '../media/media-tokens.ts'
 import { promptBoundOf } from '../text-tokens/prompt-tokens.ts'
 import { offerFilter, providersChosenBy } from './offer-preferences.ts'
 import { resolveModels } from './plan-models.ts'
-import { type Choice, choicesOf, type PlannedCall, type PlanOptions, unmetParameter } from './plan-offers.ts'
+import { type Choice, choicesOf, type PlanInput, type PlanOptions, unmetParameter } from './plan-offers.ts'
 import { type Obstacle, planRefusal, unsupportedParameter } from './plan-refusal.ts'
 import { takesField } from './supported-parameters.ts'
 
 /** The targets of a call, in order, and its maximum cost. */
-export interface RoutingPlan {
+export interface CallPlan {
   candidates: Candidate[]
   /** The maximum cost at `completionLimit`, at the most expensive candidate. */
   worstCase: PicoUsd
@@ -40,15 +40,15 @@ export interface RoutingPlan {
  * `context_length_exceeded` or `no_provider_available` if there is no candidate.
  */
 export function planRoute(
-  request: PlannedCall['request'],
+  request: PlanInput['request'],
   needs: CallNeeds,
   catalog: CatalogSnapshot,
   options: PlanOptions,
-): RoutingPlan {
+): CallPlan {
   const { models, preferences } = request
   const filter = offerFilter(preferences, needs, catalog, options.allowList)
   const { entries, auto } = resolveModels(models, needs, filter, catalog, options.allowList)
-  const call: PlannedCall = {
+  const input: PlanInput = {
     request,
     needs,
     filter,
@@ -59,10 +59,10 @@ export function planRoute(
   const taken = new Set<string>()
   const choices = entries.map((entry) =>
     // An entry with the same target as an earlier one adds nothing.
-    choicesOf(entry, call, obstacles, options).filter(({ candidate }) => isNew(targetOf(candidate), taken)),
+    choicesOf(entry, input, obstacles, options).filter(({ candidate }) => isNew(targetOf(candidate), taken)),
   )
   if (taken.size === 0) {
-    const parameter = needs.extended && unmetParameter(entries, call, options)
+    const parameter = needs.extended && unmetParameter(entries, input, options)
     throw parameter ? unsupportedParameter(parameter) : planRefusal(obstacles, needs)
   }
   const candidates = allocateSlots(choices, options.maxCandidates)
@@ -126,7 +126,7 @@ function isNew(key: string, taken: Set<string>): boolean {
 /** Candidates of one model share the parsed rates. */
 const ratesOf = oncePer(readRates)
 
-function priced(candidates: Candidate[]): Omit<RoutingPlan, 'promptTokens' | 'auto'> {
+function priced(candidates: Candidate[]): Omit<CallPlan, 'promptTokens' | 'auto'> {
   const max = (values: bigint[]) => values.reduce<bigint>(greaterOf, 0n)
   const prompts = candidates.map((candidate) =>
     mostPromptCost(promptBoundOf(candidate), ratesOf(candidate.rate)),
