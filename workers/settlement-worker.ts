@@ -4,8 +4,8 @@ import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
 import type { SettlementStore } from '../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../src/core/calls/call-job.ts'
 import { causeOf, type Logger } from '../src/platform/observability/logger.ts'
-import type { ProcessReport } from '../src/platform/observability/process-report.ts'
 import { inSpan, queueAttributes, tracesAreOn } from '../src/platform/observability/tracing.ts'
+import type { WorkCounts } from '../src/platform/observability/traffic-counts.ts'
 import { slownessOf } from '../src/platform/postgres/postgres.ts'
 import type { ClaimedJob, ClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import { SETTLEMENT_QUEUE, type SettlementJob } from '../src/platform/queues/queues.ts'
@@ -17,7 +17,7 @@ export interface SettlementWorkerOptions {
   logger: Logger
   metrics: BillingMetrics
   /** Counts settled calls for the operators' overview. */
-  report: Pick<ProcessReport, 'finished'>
+  report: Pick<WorkCounts, 'finished'>
   /** Maximum calls settled in one transaction. */
   settlementBatchMax: number
   jobLockMs: number

@@ -4,6 +4,8 @@ import type { Logger } from 'pino'
 import { type KeyKind, type LimitSettings, parseApiKey } from '../core/accounts/api-key.ts'
 import type { KeyAuthority } from '../core/accounts/key-authority.ts'
 import { effectiveScopes, type KeyScope } from '../core/accounts/key-scope.ts'
+import type { MemberRole } from '../core/accounts/member-permissions.ts'
+import type { OperatorRole } from '../core/accounts/operator-permissions.ts'
 import type { LimitReset } from '../core/billing/allowance-period.ts'
 import type { BudgetedKey } from '../core/billing/budget.ts'
 import { MINUTE_MS } from '../core/kernel/time.ts'
@@ -12,7 +14,6 @@ import type { ByokKey } from '../core/routing/byok.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import { type KeyChange, watchKeyChanges } from '../platform/redis/key-changes.ts'
 import type { Redis } from '../platform/redis/redis.ts'
-import type { KeyStore, KeyWithAccount, OperatorOfKey } from './key-store.ts'
 
 /** The data of a key that admission needs. */
 export interface KeyRecord extends LimitSettings {
@@ -21,7 +22,7 @@ export interface KeyRecord extends LimitSettings {
   accountId: string | null
   kind: KeyKind
   /** The owner of an admin key; null for keys of accounts. */
-  operator: Pick<OperatorOfKey, 'id' | 'name' | 'role'> | null
+  operator: { id: string; name: string; role: OperatorRole } | null
   state: 'active' | 'revoked'
   /** The authority that paused it; null: not paused. */
   pausedBy: KeyAuthority | null
@@ -48,8 +49,35 @@ export interface KeyRecord extends LimitSettings {
   promptLogDays?: number
 }
 
+/** A key as PostgreSQL has it. */
+export interface FoundKey
+  extends Omit<
+    KeyRecord,
+    'keyId' | 'operator' | 'memberBudget' | 'expiresAt' | 'allowList' | 'scopes' | 'promptLogDays'
+  > {
+  id: string
+  operator: (NonNullable<KeyRecord['operator']> & { state: 'active' | 'disabled' }) | null
+  /** Null for admin keys. */
+  accountState: string | null
+  creator: {
+    /** Null: no longer a member. */
+    role: MemberRole | null
+    isSuspended: boolean
+    memberBudget: KeyRecord['memberBudget']
+  } | null
+  pausedAt: Date | null
+  expiresAt: Date | null
+  scopes: string[]
+  allowedModels: string[]
+  allowedProviders: string[]
+  promptLogDays: number | null
+}
+
+/** A key that may call models: it belongs to an account. */
+export type StandardKey = KeyRecord & { accountId: string }
+
 /** An active key of an account without settings: no budget, and the limits of the gateway. */
-export const plainKey = (accountId: string, keyId: string): KeyRecord & { accountId: string } => ({
+export const plainKey = (accountId: string, keyId: string): StandardKey => ({
   keyId,
   accountId,
   kind: 'standard',
@@ -94,7 +122,7 @@ export type KeyLookup =
 export type KeyCache = Awaited<ReturnType<typeof startKeyCache>>
 
 export interface KeyCacheOptions {
-  keys: Pick<KeyStore, 'findBySecret'>
+  keys: { findBySecret: (secret: string) => Promise<FoundKey | null> }
   /** For polling the change counter. */
   redis: Redis
   /** A connection for this cache's subscription. The caller closes it. */
@@ -249,7 +277,7 @@ const namesOf = ({ keyId, accountId, createdBy }: KeyRecord): string[] =>
 
 /** Looks up a key by its id without a cache, for routes without its secret. Rejects if PostgreSQL is unavailable. */
 export async function lookUpKey(
-  keys: Pick<KeyStore, 'find'>,
+  keys: { find: (keyId: string) => Promise<FoundKey | null> },
   keyId: string,
   nowMs: number,
 ): Promise<KeyLookup> {
@@ -266,7 +294,7 @@ function judge(reading: Reading, nowMs: number): KeyLookup {
   return { kind: key.pausedBy !== null && owner === 'active' ? 'paused' : owner, key }
 }
 
-function toEntry({ accountState, operator, creator, ...found }: KeyWithAccount, refreshAt: number): Entry {
+function toEntry({ accountState, operator, creator, ...found }: FoundKey, refreshAt: number): Entry {
   const allowList = readAllowList(found.allowedModels, found.allowedProviders)
   return {
     key: {
@@ -304,7 +332,7 @@ function ownerOf({
   accountState,
   operator,
   creator,
-}: Pick<KeyWithAccount, 'accountState' | 'operator' | 'creator'>): OwnerState {
+}: Pick<FoundKey, 'accountState' | 'operator' | 'creator'>): OwnerState {
   if (accountState === 'suspended') return 'suspended'
   if (creator?.isSuspended) return 'creator_suspended'
   return operator?.state === 'disabled' ? 'disabled' : 'active'

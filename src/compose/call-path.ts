@@ -8,7 +8,6 @@ import type { AdmissionDependencies } from '../calls/api/admit-call.ts'
 import { createBalanceLoaders, type Recovery } from '../calls/api/balance-loaders.ts'
 import { CallHub, type CallHubOptions } from '../calls/api/call-hub.ts'
 import { type DispatchDependencies, undoAdmission } from '../calls/api/enqueue-and-wait.ts'
-import { createLimitNotice } from '../calls/api/limit-notice.ts'
 import { createLoadBound, FEW_CALLS } from '../calls/api/load-bound.ts'
 import { createCleanupTasks } from '../calls/cleanup-tasks.ts'
 import type { TakeSlotOfShard } from '../calls/in-process-link.ts'
@@ -30,6 +29,7 @@ import {
 } from '../platform/redis/redis-epoch.ts'
 import { shardOf } from '../platform/redis/redis-keys.ts'
 import { createSealer } from '../platform/sealing.ts'
+import { createLimitNotice } from '../webhooks/limit-notice.ts'
 import type { Clients, openQueues } from './clients.ts'
 
 /** The stores of calls' bodies and of the completions that are kept for repeats, both encrypted. */

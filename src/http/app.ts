@@ -5,8 +5,8 @@ import type { ApiServices } from '../compose/api.ts'
 import { newRequestId } from '../core/kernel/ids.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
-import type { ProcessReport } from '../platform/observability/process-report.ts'
 import type { Readiness } from '../platform/observability/readiness.ts'
+import type { WorkCounts } from '../platform/observability/traffic-counts.ts'
 import { operatorSessionReader } from './account/sessions/operator-session-routes.ts'
 import { whenResponseCloses } from './calls/event-stream.ts'
 import { accessLog } from './plugins/access-log.ts'
@@ -34,7 +34,7 @@ export interface AppDependencies {
   pendingCalls: () => number
   /** Counts for Prometheus and for operators. */
   registry: Registry
-  report: Pick<ProcessReport, 'finished' | 'traffic'>
+  report: WorkCounts
   accessLogger: Logger | null
 }
 

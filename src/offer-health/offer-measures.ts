@@ -1,4 +1,3 @@
-import type { CatalogLogger } from '../catalog/catalog-store.ts'
 import {
   addCount,
   bucketOf,
@@ -27,7 +26,7 @@ export interface OfferMeasuresOptions {
   redis: Redis
   /** Unix milliseconds. */
   now: () => number
-  logger: Pick<CatalogLogger, 'warn'>
+  logger: Pick<Logger, 'warn'>
   /** Default 2,000. */
   pollMs?: number
 }

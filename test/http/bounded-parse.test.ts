@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { jsonArrayOf } from '../../src/http/account-api/stored-reads.ts'
 import { parseStored } from '../../src/http/bounded-parse.ts'
-import { jsonArrayOf } from '../../src/http/calls/stored-reads.ts'
 
 test('the stored items that a request brings have no more values together than a body may', async () => {
   const turn = Buffer.from(JSON.stringify([{ content: Array(60_000).fill('x') }]))

@@ -29,7 +29,6 @@ import type { CleanupTasks } from '../cleanup-tasks.ts'
 import type { TakeSlot } from '../in-process-link.ts'
 import type { CallHub } from './call-hub.ts'
 import { type AdmittedCall, jobData } from './enqueue-and-wait.ts'
-import type { NoteLimitReached } from './limit-notice.ts'
 
 /** The default limits of keys and accounts, and the bounds of a call. */
 export interface AdmissionLimits extends LimitDefaults, QueueTurnSettings {
@@ -57,7 +56,7 @@ export interface AdmissionDependencies {
   /** Closes a hold that may or may not exist. */
   releaseHold: (accountId: string, callId: CallId) => Promise<void>
   /** Called when a budget refused a call. */
-  noteLimitReached: NoteLimitReached
+  noteLimitReached: (key: KeyRecord, budget: RunningBudget) => void
   /** Seals a body (see writeBody) for its job; null where it is too long for one. */
   sealBody: (callId: CallId, body: string) => string | null
   hub: Pick<CallHub, 'expect' | 'forget' | 'untilReceiving'>

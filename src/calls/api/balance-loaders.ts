@@ -1,12 +1,16 @@
-import type { AccountStore } from '../../accounts/account-store.ts'
 import { createAllowanceStore } from '../../billing/holds/allowance-store.ts'
-import type { HoldStore } from '../../billing/holds/hold-store.ts'
+import type { HoldStore, LedgerBalance } from '../../billing/holds/hold-store.ts'
 import type { SpendStore } from '../../billing/reports/spend-store.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { AdmissionDependencies } from './admit-call.ts'
 
 /** Maximum loads of a balance while Redis knows newer ones. */
 const LOADS_MAX = 5
+
+/** The accounts of PostgreSQL. */
+export interface AccountBalances {
+  find: (accountId: string) => Promise<LedgerBalance | null>
+}
 
 /** The data that loading needs about a Redis that lost its data. */
 export interface Recovery {
@@ -18,7 +22,7 @@ export interface Recovery {
 
 /** Loads balances and allowances that Redis does not have from PostgreSQL, for admission. */
 export function createBalanceLoaders(
-  accounts: Pick<AccountStore, 'find'>,
+  accounts: AccountBalances,
   spend: Pick<SpendStore, 'keysOf' | 'spending'>,
   holds: HoldStore,
   recovery: Recovery,

@@ -1,4 +1,3 @@
-import type { AccountStore } from '../../accounts/account-store.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { KeyChange } from '../../platform/redis/key-changes.ts'
@@ -7,7 +6,7 @@ import type { CallHub } from './call-hub.ts'
 export interface SuspensionDependencies {
   /** The hub of an account's calls. */
   hubOf: (accountId: string) => Pick<CallHub, 'hasCallsOf' | 'failAccount'>
-  accounts: Pick<AccountStore, 'find'>
+  accounts: { find: (accountId: string) => Promise<{ state: string } | null> }
   logger: Logger
 }
 

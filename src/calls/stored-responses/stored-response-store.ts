@@ -1,4 +1,4 @@
-import type { ResponsePart, StoredItem } from '../../core/calls/responses-items.ts'
+import type { ResponsePart } from '../../core/calls/responses-items.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { ByteSealer } from '../../platform/sealing.ts'
@@ -27,9 +27,6 @@ const TURN_WAIT_MS = 5_000
  * slice; long values are read in slices, each in a turn of its own.
  */
 const SLICE_BYTES = 512 * 1024
-
-/** A response object of the API. */
-export type ResponseObject = Record<string, unknown> & { id: string; status: string; output: StoredItem[] }
 
 /** Who asks: a key of an account. */
 export interface ResponseReader {

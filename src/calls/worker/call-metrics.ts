@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { SettlementRecord } from '../../core/calls/call-job.ts'
-import type { ProcessReport } from '../../platform/observability/process-report.ts'
+import type { WorkCounts } from '../../platform/observability/traffic-counts.ts'
 
 /** Counts a call that ended here, for Prometheus and for operators. In memory only. */
 type CallMetrics = (record: SettlementRecord) => void
@@ -8,10 +8,7 @@ type CallMetrics = (record: SettlementRecord) => void
 /** From no wait to the maximum wait allowed by default. */
 const WAIT_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 
-export function createCallMetrics(
-  registry: Registry,
-  report: Pick<ProcessReport, 'finished' | 'traffic'>,
-): CallMetrics {
+export function createCallMetrics(registry: Registry, report: WorkCounts): CallMetrics {
   const calls = new Counter({
     name: 'switchyard_calls_total',
     help: 'Calls that ended at this worker.',

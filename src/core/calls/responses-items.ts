@@ -4,6 +4,9 @@ import { invalid } from '../kernel/errors.ts'
 /** An item of a stored response or of its input. */
 export type StoredItem = Fields & { id: string }
 
+/** A response object of the API. */
+export type ResponseObject = Record<string, unknown> & { id: string; status: string; output: StoredItem[] }
+
 /** Ids of items end in the id of the call that they were made by; those of its input have a number before it. */
 const CALL_OF_ITEM = /^(in_\d+_)?.*(chatcmpl_[0-9A-Z]{26})$/
 

@@ -1,6 +1,5 @@
-import type { ResponseObject } from '../../calls/stored-responses/stored-response-store.ts'
 import type { Delta } from '../../core/calls/completion.ts'
-import type { StoredItem } from '../../core/calls/responses-items.ts'
+import type { ResponseObject, StoredItem } from '../../core/calls/responses-items.ts'
 import type { DeclaredTool } from '../../core/calls/responses-tools.ts'
 import { callIdOfResponse } from '../../core/kernel/ids.ts'
 import { type OutputEvent, ResponseOutput } from './responses-output.ts'

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { StandardKey } from '../../accounts/key-cache.ts'
 import type { Caller } from '../../calls/api/admit-call.ts'
 import { attachCall } from '../../calls/api/attach-call.ts'
 import { type AdmittedCall, dispatchCall } from '../../calls/api/enqueue-and-wait.ts'
 import type { CallSink, PendingCall } from '../../calls/api/pending-call.ts'
 import { type RepeatedCall, type StartCallDependencies, startCall } from '../../calls/api/start-call.ts'
-import type { PromptLogs } from '../../calls/prompt-logs/prompt-log-writer.ts'
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import { readCallLabels } from '../../core/calls/call-labels.ts'
 import { refuseLongText } from '../../core/calls/chat-request.ts'
@@ -18,7 +18,6 @@ import type { CallPlan } from '../../core/routing/call-plan.ts'
 import type { BodyStore } from '../../platform/body-store/body-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { isTraced } from '../../platform/observability/tracing.ts'
-import { type StandardKey, standardKey } from '../plugins/authenticate.ts'
 import {
   CompletionCollector,
   type CompletionWriter,
@@ -36,14 +35,20 @@ declare module 'fastify' {
   }
 }
 
-export const callingKey = (request: FastifyRequest) =>
-  standardKey(request, 'Admin keys cannot call models. Use a standard key.')
+/** Copies the calls of keys whose holders want it. */
+export interface CallLog {
+  /** The copied part of a request: its body, or the content that was read from it. */
+  readPrompt: (body: unknown) => BoundedJson
+  /** A sink that passes frames on, and copies their content. `end` is called when the client is gone. */
+  watch: (sink: CallSink, call: LoggedCall) => { sink: CallSink; end: () => void }
+}
 
-/** Refuses a key that may not call models, or exceeds a limit, before the body is read. */
-export const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
-  callingKey(request)
-  request.refuseLimited()
-  done()
+export interface LoggedCall extends Pick<StandardKey, 'accountId' | 'keyId'> {
+  callId: CallId
+  /** What `readPrompt` returned. */
+  request: BoundedJson
+  /** Retention. */
+  days: number
 }
 
 export interface CallServices {
@@ -53,7 +58,7 @@ export interface CallServices {
   files: BodyStore
   clock: () => number
   logger: Logger
-  promptLogs: Pick<PromptLogs, 'readPrompt' | 'watch'>
+  promptLogs: CallLog
   limits: {
     textBodyLimitBytes: number
     bodyIdleMs: number
@@ -162,7 +167,7 @@ function logged(
   request: BoundedJson,
   writer: CompletionWriter,
   { promptLogs }: CallServices,
-): ReturnType<PromptLogs['watch']> | null {
+): ReturnType<CallLog['watch']> | null {
   if (call.kind === 'repeat' || days === undefined) return null
   return promptLogs.watch(writer, { ...{ accountId, keyId, request, days }, callId: call.envelope.id })
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
-import type { KeyCache, KeyLookup, KeyRecord } from '../../accounts/key-cache.ts'
+import type { KeyCache, KeyLookup, KeyRecord, StandardKey } from '../../accounts/key-cache.ts'
 import type { RateLimited, RateState } from '../../billing/holds/admission.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
@@ -221,9 +221,6 @@ export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
   }
 }
 
-/** A key that may call models: it belongs to an account. */
-export type StandardKey = KeyRecord & { accountId: string }
-
 const isStandard = (key: KeyRecord): key is StandardKey => key.kind === 'standard' && key.accountId !== null
 
 /** The key of a request that `requireKey` accepted. */
@@ -237,6 +234,17 @@ export function standardKey(request: FastifyRequest, refusal: string): StandardK
   const key = askingKey(request)
   if (isStandard(key)) return key
   throw new ApiError('not_permitted', refusal)
+}
+
+/** The key of a request that calls a model. Throws ApiError 403 for an admin key. */
+export const callingKey = (request: FastifyRequest): StandardKey =>
+  standardKey(request, 'Admin keys cannot call models. Use a standard key.')
+
+/** Refuses a key that may not call models, or exceeds a limit, before the body is read. */
+export const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
+  callingKey(request)
+  request.refuseLimited()
+  done()
 }
 
 /** The token of `Authorization: Bearer …`; null without one. */

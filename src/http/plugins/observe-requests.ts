@@ -1,16 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import plugin from 'fastify-plugin'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { KeyRecord } from '../../accounts/key-cache.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
-import type { RefusalCounter } from '../../operators/refusal-counter.ts'
-import type { ProcessReport } from '../../platform/observability/process-report.ts'
 import { type OpenSpan, openSpan, tracesAreOn } from '../../platform/observability/tracing.ts'
+import type { WorkCounts } from '../../platform/observability/traffic-counts.ts'
 import { whenResponseCloses } from '../calls/event-stream.ts'
 
 export interface ObserveRequestsOptions {
   registry: Registry
-  report: Pick<ProcessReport, 'finished' | 'traffic'>
-  refusals: Pick<RefusalCounter, 'note'>
+  report: WorkCounts
+  /** Counts the refusals of keys, for operators and account holders. */
+  refusals: { note: (key: KeyRecord | null, code: ErrorCode) => void }
   /** Calls in flight. */
   pendingCalls: () => number
 }

@@ -10,8 +10,9 @@ import {
 import { CALL_PAYMENT_ACCOUNT } from '../../core/payments/x402.ts'
 import { onStableChat } from '../../core/presets/apply-preset.ts'
 import { CHAT_FORMAT } from '../calls/chat-format.ts'
-import { type CallServices, callingKey, mayCall, type ServeOptions, serveCall } from '../calls/serve-call.ts'
-import { type CallBody, withPreset } from '../calls/use-preset.ts'
+import { type CallServices, type ServeOptions, serveCall } from '../calls/serve-call.ts'
+import { callingKey, mayCall } from '../plugins/authenticate.ts'
+import { type CallBody, withPreset } from './use-preset.ts'
 import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './x402-calls.ts'
 
 /** POST /v1/chat/completions: validates, starts the call, relays its response. */

@@ -13,10 +13,11 @@ import { onTokenCount } from '../../core/presets/apply-preset.ts'
 import { modelNotFound } from '../../core/routing/plan-refusal.ts'
 import { countPrompt } from '../../providers/count-tokens.ts'
 import { stableMessagesError } from '../calls/messages-format.ts'
-import { callingKey, refuseLongPrompt } from '../calls/serve-call.ts'
-import { withPreset } from '../calls/use-preset.ts'
+import { refuseLongPrompt } from '../calls/serve-call.ts'
+import { callingKey } from '../plugins/authenticate.ts'
 import { speakMessages } from '../plugins/messages-wire.ts'
 import { createSlots } from '../slots.ts'
+import { withPreset } from './use-preset.ts'
 
 const COUNTS_MAX = 32
 const COUNTS_PER_ACCOUNT_MAX = 4

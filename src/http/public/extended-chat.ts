@@ -3,8 +3,9 @@ import { ExtendedBody, ignoredFields, normalizeExtendedRequest } from '../../cor
 import { asksForFunctions } from '../../core/calls/field-spellings.ts'
 import { onChat } from '../../core/presets/apply-preset.ts'
 import { extendedFormat } from '../calls/extended-format.ts'
-import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
-import { withPreset } from '../calls/use-preset.ts'
+import { serveCall } from '../calls/serve-call.ts'
+import { callingKey, mayCall } from '../plugins/authenticate.ts'
+import { withPreset } from './use-preset.ts'
 
 /** POST /v2/chat/completions: like /v1 with tool loops and more fields; held, routed and charged the same way. */
 export const extendedChatRoute =

@@ -11,9 +11,10 @@ import { oncePer } from '../../core/kernel/once-per.ts'
 import { onMessages } from '../../core/presets/apply-preset.ts'
 import { messagesWireUnspoken } from '../../core/routing/plan-refusal.ts'
 import { MESSAGES_FORMAT, stableMessagesError } from '../calls/messages-format.ts'
-import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
-import { withPreset } from '../calls/use-preset.ts'
+import { serveCall } from '../calls/serve-call.ts'
+import { callingKey, mayCall } from '../plugins/authenticate.ts'
 import { speakMessages } from '../plugins/messages-wire.ts'
+import { withPreset } from './use-preset.ts'
 
 /** Whether any provider speaks the messages wire. */
 const isSpoken = oncePer(({ offers }: CatalogSnapshot): boolean =>

@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   bytesToRead,
   type Chain,
-  type ResponseObject,
   type StoredResponse,
   type StoredResponseStore,
   type WantedResponse,
@@ -15,6 +14,7 @@ import type { ProviderPreferences } from '../../core/calls/provider-preferences.
 import {
   inputItems,
   jsonBytes,
+  type ResponseObject,
   type ResponsePart,
   referencedCalls,
   referencedItems,
@@ -29,13 +29,14 @@ import {
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { type CallId, callIdOfResponse, newCallId, responseIdOf } from '../../core/kernel/ids.ts'
 import { onResponses } from '../../core/presets/apply-preset.ts'
+import { jsonArrayOf, readerOf, readStored } from '../account-api/stored-reads.ts'
 import { parseStored } from '../bounded-parse.ts'
 import { ResponsesFormat } from '../calls/responses-format.ts'
-import { callingKey, mayCall, type ServeOptions, serveCall } from '../calls/serve-call.ts'
-import { backgroundResponse, type StoredCall, storeBeforeEnd, writeInTurns } from '../calls/store-response.ts'
-import { jsonArrayOf, readerOf, readStored } from '../calls/stored-reads.ts'
-import { withPreset } from '../calls/use-preset.ts'
+import { type ServeOptions, serveCall } from '../calls/serve-call.ts'
+import { callingKey, mayCall } from '../plugins/authenticate.ts'
+import { backgroundResponse, type StoredCall, storeBeforeEnd, writeInTurns } from './store-response.ts'
 import { noSuchResponse, streamStoredResponse } from './stored-responses.ts'
+import { withPreset } from './use-preset.ts'
 
 /** POST /v1/responses, and under /v2: one turn, as an extended call. Earlier turns are sent again, or read from stored responses. */
 export const responsesRoute =

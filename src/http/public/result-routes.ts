@@ -8,7 +8,8 @@ import { invalid } from '../../core/kernel/errors.ts'
 import { newCallId } from '../../core/kernel/ids.ts'
 import { createCallFiles } from '../calls/call-files.ts'
 import { resultFormat, type WriteResult } from '../calls/result-format.ts'
-import { type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
+import { type CallServices, serveCall } from '../calls/serve-call.ts'
+import { callingKey, mayCall } from '../plugins/authenticate.ts'
 import { readUpload, takeForms, type Upload } from '../read-upload.ts'
 
 /** The routes of calls that request a result: validate, start the call, write its result. */

@@ -4,21 +4,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type {
   ReadResponse,
-  ResponseObject,
   StoredResponse,
   StoredResponseStore,
 } from '../../calls/stored-responses/stored-response-store.ts'
 import type { Surface, SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
-import type { ResponsePart, StoredItem } from '../../core/calls/responses-items.ts'
+import type { ResponseObject, ResponsePart, StoredItem } from '../../core/calls/responses-items.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { callIdOfResponse, responseIdOf } from '../../core/kernel/ids.ts'
+import { readerOf, readStored } from '../account-api/stored-reads.ts'
 import { parseStored } from '../bounded-parse.ts'
 import { startEventStream, whenResponseCloses } from '../calls/event-stream.ts'
 import { BEGINNING, eventText, responseEvents } from '../calls/response-events.ts'
-import { callingKey } from '../calls/serve-call.ts'
-import { readerOf, readStored } from '../calls/stored-reads.ts'
 import { OfId } from '../page.ts'
+import { callingKey } from '../plugins/authenticate.ts'
 import { createSlots } from '../slots.ts'
 
 /** How often a stream checks whether its response has ended, and sends a keep-alive. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { plainKey } from '../../accounts/key-cache.ts'
+import { plainKey, type StandardKey } from '../../accounts/key-cache.ts'
 import { type AdmissionDependencies, planCall } from '../../calls/api/admit-call.ts'
 import { AUTO_MODEL } from '../../core/auto/auto-routing.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
@@ -17,7 +17,6 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import type { NetworkLimiter } from '../../platform/redis/rate-limiter.ts'
 import type { CompletionWriter } from '../calls/completion-writer.ts'
 import { whenResponseCloses } from '../calls/event-stream.ts'
-import type { StandardKey } from '../plugins/authenticate.ts'
 
 /** Calls without a key, each paid by x402. */
 export interface PaidCalls {

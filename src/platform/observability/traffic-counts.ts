@@ -6,6 +6,13 @@ import { MINUTE_MS } from '../../core/kernel/time.ts'
  */
 export type TrafficCounts = Map<string, bigint>
 
+/** Where a process counts its work, for its report to operators. */
+export interface WorkCounts {
+  /** Counts finished pieces of work by their outcome. */
+  finished: (outcome: string, count?: number) => void
+  traffic: { add: (counts: Iterable<readonly [figure: string, count: bigint]>) => void }
+}
+
 /** The counts of a time slot that starts at `atMs`. */
 export interface TrafficSlot {
   atMs: number

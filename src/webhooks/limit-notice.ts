@@ -1,22 +1,26 @@
 import { LRUCache } from 'lru-cache'
-import type { KeyRecord } from '../../accounts/key-cache.ts'
-import { MONTHLY, type RunningBudget } from '../../core/billing/budget.ts'
-import { formatUsd } from '../../core/kernel/money.ts'
-import { DAY_MS, isoTimeOrNull } from '../../core/kernel/time.ts'
-import type { EventData } from '../../core/webhooks/event.ts'
-import type { Postgres } from '../../platform/postgres/postgres.ts'
-import { type Redis, redisOf } from '../../platform/redis/redis.ts'
-import { limitNoticeKey } from '../../platform/redis/redis-keys.ts'
-import { recordEvent } from '../../webhooks/event-outbox.ts'
-import type { CleanupTasks } from '../cleanup-tasks.ts'
+import type { LimitReset } from '../core/billing/allowance-period.ts'
+import { MONTHLY, type RunningBudget } from '../core/billing/budget.ts'
+import { formatUsd } from '../core/kernel/money.ts'
+import { DAY_MS, isoTimeOrNull } from '../core/kernel/time.ts'
+import type { EventData } from '../core/webhooks/event.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import { type Redis, redisOf } from '../platform/redis/redis.ts'
+import { limitNoticeKey } from '../platform/redis/redis-keys.ts'
+import { recordEvent } from './event-outbox.ts'
 
-/** Notifies an account that a budget refused a call of a key; once per budget and period. */
-export type NoteLimitReached = (key: KeyRecord, budget: RunningBudget) => void
+/** The key of a refused call. */
+interface LimitedKey {
+  keyId: string
+  name: string
+  limitReset: LimitReset
+}
 
 export interface LimitNoticeDependencies {
   redis: Redis
   postgres: Postgres
-  cleanup: CleanupTasks
+  /** Repeats a task until it succeeds. */
+  cleanup: { add: (task: () => Promise<void>) => void }
 }
 
 const REMEMBERED_MAX = 10_000
@@ -24,13 +28,13 @@ const REMEMBERED_MAX = 10_000
 const NOTED_FOR_MS = 32 * DAY_MS
 
 /**
- * Notices are sent after the refusal and never delay it. This process remembers its own notices, Redis those of the
+ * Notifies an account that a budget refused a call of a key; once per budget and period. Notices are sent after the refusal and never delay it. This process remembers its own notices, Redis those of the
  * fleet, and the event's id makes a repetition harmless. A notice that is not written when the process dies is lost;
  * the refusal itself has informed the client.
  */
-export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDependencies): NoteLimitReached {
+export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDependencies) {
   const announced = new LRUCache<string, true>({ max: REMEMBERED_MAX })
-  return (key, budget) => {
+  return (key: LimitedKey, budget: RunningBudget): void => {
     const { accountId, scope, period } = budget
     const cause = causeOf(budget)
     if (announced.has(`${scope} ${cause}`)) return
@@ -56,7 +60,7 @@ const causeOf = ({ scope, accountId, id, period }: RunningBudget): string =>
   scope === 'member' ? `${accountId}:${id}:${period.id}` : `${id}:${period.id}`
 
 async function holderData(
-  key: KeyRecord,
+  key: LimitedKey,
   { scope, id }: RunningBudget,
   postgres: Postgres,
 ): Promise<EventData> {
@@ -72,7 +76,7 @@ async function holderData(
   }
 }
 
-const limitData = (key: KeyRecord, { scope, limitPico, period }: RunningBudget): EventData => ({
+const limitData = (key: LimitedKey, { scope, limitPico, period }: RunningBudget): EventData => ({
   limit_usd: formatUsd(limitPico),
   limit_reset: scope === 'key' ? key.limitReset : MONTHLY,
   resets_at: isoTimeOrNull(period.endsAt),

@@ -5,8 +5,8 @@ import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import type { FinishFrame, FrameError, WholeFrame } from '../../core/calls/frames.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { causeOf, type Logger } from '../../platform/observability/logger.ts'
-import type { CompletionHead, CompletionWriter } from './completion-writer.ts'
-import type { ResponsesFormat } from './responses-format.ts'
+import type { CompletionHead, CompletionWriter } from '../calls/completion-writer.ts'
+import type { ResponsesFormat } from '../calls/responses-format.ts'
 
 /** A response that is to be stored with its input. */
 export interface StoredCall extends Pick<TurnToStore, 'accountId' | 'keyId' | 'previousId'> {

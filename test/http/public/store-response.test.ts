@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { ResponseEnvelope } from '../../../src/core/calls/call-job.ts'
 import type { FrameBody } from '../../../src/core/calls/frames.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
-import { type StoredCall, storeBeforeEnd } from '../../../src/http/calls/store-response.ts'
+import { type StoredCall, storeBeforeEnd } from '../../../src/http/public/store-response.ts'
 
 const ENVELOPE: ResponseEnvelope = {
   id: newCallId(),

@@ -1,14 +1,14 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { plainKey } from '../../../src/accounts/key-cache.ts'
-import { createLimitNotice } from '../../../src/calls/api/limit-notice.ts'
-import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
-import { type AllowancePeriod, allowancePeriod } from '../../../src/core/billing/allowance-period.ts'
-import { accountBudget, keyBudget, memberBudget } from '../../../src/core/billing/budget.ts'
-import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import { openTestAccount, openTestLedger, type TestLedger } from '../../helpers/billing.ts'
-import { eventually } from '../../helpers/eventually.ts'
-import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+import { plainKey } from '../../src/accounts/key-cache.ts'
+import { createCleanupTasks } from '../../src/calls/cleanup-tasks.ts'
+import { type AllowancePeriod, allowancePeriod } from '../../src/core/billing/allowance-period.ts'
+import { accountBudget, keyBudget, memberBudget } from '../../src/core/billing/budget.ts'
+import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
+import { createLimitNotice } from '../../src/webhooks/limit-notice.ts'
+import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 const MAY_FIFTH = Date.UTC(2026, 4, 5, 12)
 const DAY_MS = 86_400_000

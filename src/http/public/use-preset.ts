@@ -4,7 +4,7 @@ import type { PresetSettings } from '../../core/api/presets.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { WithPreset } from '../../core/presets/apply-preset.ts'
 import { namesPreset, type PresetReference, presetLabel, presetReference } from '../../core/presets/preset.ts'
-import { callingKey } from './serve-call.ts'
+import { callingKey } from '../plugins/authenticate.ts'
 
 /** The body of a call, and the version of the preset that is in it. */
 export interface CallBody<Body> {

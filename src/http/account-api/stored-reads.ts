@@ -6,7 +6,7 @@ import {
   type StoredResponseStore,
   type WantedResponse,
 } from '../../calls/stored-responses/stored-response-store.ts'
-import { callingKey } from './serve-call.ts'
+import { callingKey } from '../plugins/authenticate.ts'
 
 /** The responses that a request may read: its key's own, or its account's where the key has the scope for it. */
 export function readerOf(request: FastifyRequest): ResponseReader {
