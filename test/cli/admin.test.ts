@@ -61,24 +61,25 @@ describe("the operator's commands", () => {
   }
 
   test('run as processes, they print one JSON document or plain text, and exit 0, 1 or 2', async () => {
-    const created = await spawned('admin', 'account', 'create', '--email', 'process@x.test', '--json')
-    expect(created).toMatchObject({ code: 0, err: '' })
-    const { account_id } = JSON.parse(created.out)
-    const shown = await spawned('admin', 'account', 'show', account_id)
-    expect(shown).toEqual({ code: 0, out: expect.stringContaining('process@x.test'), err: '' })
-    expect(await spawned('admin', 'account', 'explode')).toEqual({
+    const [wrong, failed, audited] = await Promise.all([
+      spawned('admin', 'account', 'explode'),
+      spawned('trace', 'chatcmpl_nothing', '--json'),
+      spawned('audit', '--json'),
+    ])
+    expect(wrong).toEqual({
       code: 2,
       out: '',
       err: expect.stringContaining('there is no command "account explode"'),
     })
-    const failed = await spawned('trace', 'chatcmpl_nothing', '--json')
     expect({ ...failed, out: JSON.parse(failed.out) }).toEqual({
       code: 1,
       out: { error: expect.stringContaining('chatcmpl_nothing') },
       err: '',
     })
-    const audited = await spawned('audit', '--json')
-    expect({ code: audited.code, ok: JSON.parse(audited.out).ok }).toEqual({ code: 0, ok: true })
+    expect({ ...audited, out: JSON.parse(audited.out).ok }).toEqual({ code: 0, out: true, err: '' })
+    const account = await newAccount()
+    const shown = await run('admin', 'account', 'show', account)
+    expect(shown).toEqual({ code: 0, out: expect.stringContaining(account), err: '' })
   })
 
   test('an account starts with the credit it is given, or else the free credit', async () => {
@@ -138,6 +139,19 @@ describe("the operator's commands", () => {
       ).toMatchObject({ balance_usd: '6.25', spendable_now: true })
     }
     expect(await createHoldStore(redis).balance(account)).toMatchObject({ availPico: 6_250_000_000_000n })
+  })
+
+  test('what was credited by mistake is taken back by an entry of its own, up to what is available', async () => {
+    const accountId = await newAccount()
+    const adjust = (amount: string) =>
+      ['account', 'adjust', accountId, '--amount', amount, '--reason', 'credited twice'] as const
+    expect(await json('admin', ...adjust('-1.00'), '--reference', 'TICKET-1')).toMatchObject({
+      adjusted_usd: '-1.00',
+      spendable_now: true,
+    })
+    expect(await json('admin', 'account', 'show', accountId)).toMatchObject({ balance_usd: '4.00' })
+    const refused = await run('admin', ...adjust('-1000'))
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('is available') })
   })
 
   test('a key is shown once, listed without its secret, and its revocation is announced', async () => {

@@ -32,7 +32,6 @@ const stack = testStack({
     'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
   },
   apis: 2,
-  processes: ['dispatch'],
   environment: { RECOVERY_GRACE_MS: '3000' },
 })
 
@@ -88,11 +87,11 @@ async function capped(monthlyLimitPico: bigint, balanceUsd = '20.00') {
 }
 
 describe('a monthly spend cap', () => {
-  test('of a thousand calls at once over three keys and two instances, ten succeed on a cap for ten', async () => {
+  test('of sixty calls at once over three keys and two instances, ten succeed on a cap for ten', async () => {
     const limitPico = HOLD * 10n
     const { accountId, key } = await capped(limitPico)
     const others = await keysOf(accountId, 2)
-    expect(outcomes(await storm([key, ...others], 1_000))).toEqual({ succeeded: 10, refused: 990 })
+    expect(outcomes(await storm([key, ...others], 60))).toEqual({ succeeded: 10, refused: 50 })
     await expectLedgerInOrder(stack)
     const left = await stack.redis.get(allowanceKey(accountBudget(accountId), month().id))
     expect(left).toBe(String(limitPico - (await spent(accountId))))
@@ -118,7 +117,7 @@ describe('a monthly spend cap', () => {
     await Promise.all(open.map((one) => one.said(1)))
     await stack.redis.flushall()
     const succeeded = Number(afterOne) - 2
-    expect(outcomes(await storm([key], 100))).toEqual({ succeeded, refused: 100 - succeeded })
+    expect(outcomes(await storm([key], 20))).toEqual({ succeeded, refused: 20 - succeeded })
     for (const one of open) one.hangUp()
     await expectLedgerInOrder(stack)
     expect(await spent(accountId)).toBeLessThanOrEqual(HOLD * 5n)
@@ -175,14 +174,14 @@ test('a budget bounds the keys that its member made together, and no other keys'
   const budget = { accountId, personId, role: 'developer', monthlyBudgetPico: HOLD * 4n } as const
   await stack.postgres.organisationMember.create({ data: budget })
   const keys = await keysOf(accountId, 2, personId)
-  expect(outcomes(await storm(keys, 100))).toEqual({ succeeded: 4, refused: 96 })
+  expect(outcomes(await storm(keys, 20))).toEqual({ succeeded: 4, refused: 16 })
   await expectLedgerInOrder(stack)
   const ofMember = await spent(accountId)
   const left = await stack.redis.get(allowanceKey(memberBudget(accountId, personId), month().id))
   expect(left).toBe(String(HOLD * 4n - ofMember))
   expect(await refusal(keys[0]!)).toMatchObject({ metadata: { limited_by: 'member' } })
   const rest = Number((HOLD * 9n - ofMember) / HOLD)
-  expect(outcomes(await storm([key], 50))).toEqual({ succeeded: rest, refused: 50 - rest })
+  expect(outcomes(await storm([key], 20))).toEqual({ succeeded: rest, refused: 20 - rest })
   await expectLedgerInOrder(stack)
   const response = await getAs(keys[0]!, `${stack.url}/v1/key`)
   const resetsAt = new Date(month().endsAt!).toISOString()
@@ -196,18 +195,4 @@ test('a budget bounds the keys that its member made together, and no other keys'
     },
     spend_cap: { limit_usd: formatUsd(picoUsd(HOLD * 9n)), resets_at: resetsAt },
   })
-})
-
-test('a worker that dies in the middle of a call: what the call did not cost is given back, once', async () => {
-  const { accountId, key } = await capped(HOLD * 3n)
-  const open = await stream({ url: stack.url, key }, { model: 'test/begun', ...BODY })
-  await open.said(1)
-  await Promise.all(stack.dispatch.map((worker) => worker.kill()))
-  await stack.startDispatch()
-  expect((await open.end).done).toBe(false)
-  await expectLedgerInOrder(stack)
-  const charged = await spent(accountId)
-  expect(charged).toBeGreaterThan(0n)
-  const left = await stack.redis.get(allowanceKey(accountBudget(accountId), month().id))
-  expect(left).toBe(String(HOLD * 3n - charged))
 })

@@ -37,7 +37,7 @@ async function holderOfKey(settings: Record<string, unknown>) {
   }
 }
 
-test('calls are refused once the limit is below what was spent, and served once it is above', async () => {
+test('a limit below what was spent and a pause refuse a key at every instance without waiting for the reload, a limit above it and a resumption serve it', async () => {
   const key = await holderOfKey({ limit_usd: '0.10' })
   expect(await key.everywhere()).toEqual([200, 200])
   await key.settled()
@@ -48,24 +48,6 @@ test('calls are refused once the limit is below what was spent, and served once 
   expect(raised.remaining_usd).toBe(formatUsd(picoUsd(parseUsd('0.10') - parseUsd(raised.spent_usd))))
   expect(await key.everywhere()).toEqual([200, 200])
   await expectLedgerInOrder(stack)
-})
-
-test('what was spent counts against the limit of another period, too', async () => {
-  const key = await holderOfKey({ limit_usd: '0.10', limit_reset: 'daily' })
-  expect(await key.everywhere()).toEqual([200, 200])
-  await key.settled()
-  const { spent_usd: spent } = await key.edit({ limit_reset: 'monthly' })
-  expect(parseUsd(spent)).toBeGreaterThan(0n)
-  await key.edit({ limit_usd: spent })
-  expect(await key.everywhere()).toEqual(['key_limit_exceeded', 'key_limit_exceeded'])
-  await key.edit({ limit_usd: null })
-  expect(await key.everywhere()).toEqual([200, 200])
-  await expectLedgerInOrder(stack)
-})
-
-test('a paused key is refused by every instance without waiting for the reload, and served again when resumed', async () => {
-  const key = await holderOfKey({})
-  expect(await key.everywhere()).toEqual([200, 200])
   await key.pause()
   await eventually(async () => expect(await key.everywhere()).toEqual(['key_revoked', 'key_revoked']))
   await key.resume()

@@ -1,6 +1,5 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { ask, type Caller } from '../helpers/chat-client.ts'
-import { postAs } from '../helpers/requests.ts'
 import { testStack } from '../helpers/resources.ts'
 
 const MEASURED = 'test/measured'
@@ -10,7 +9,6 @@ let callers: Caller[]
 const stack = testStack({
   apis: 2,
   dispatchWorkers: 2,
-  environment: { BREAKER_FAILURES: '3', BREAKER_COOLDOWN_MS: '60000', RETRY_BUDGET_FLOOR: '10000' },
   models: {
     // alpha begins at once and dawdles, beta begins late and hurries, gamma is neither, and the cheapest. An answer
     // whose words all come at once, as after a stall, is measured with the time to its first: beta is the fastest even so.
@@ -18,10 +16,6 @@ const stack = testStack({
       { at: 'alpha', model: 'words-16.rate-4', cost: '0.50' },
       { at: 'beta', model: 'words-16.first-token-1200.rate-300', cost: '0.50' },
       { at: 'gamma', model: 'words-16.first-token-600.rate-8', cost: '0.10' },
-    ],
-    'test/half-down': [
-      { at: 'delta', model: 'status-503.tag-half', cost: '0.01' },
-      { at: 'alpha', model: 'words-5.tag-half', cost: '0.90' },
     ],
   },
 })
@@ -37,53 +31,22 @@ async function first(caller: Caller, body: Record<string, unknown>): Promise<str
   return stack.providers.log.requests[0]?.provider
 }
 
-describe('a sort by measurement', () => {
-  test('goes by price before anything is measured, then by what calls showed, at every instance', async () => {
-    for (const sort of ['throughput', 'latency'])
-      expect(await first(callers[0]!, { model: MEASURED, provider: { sort } })).toBe('gamma')
-    for (const provider of ['alpha', 'beta', 'gamma']) {
-      const asked = Array.from({ length: 3 }, () =>
-        ask(callers[0]!, { model: MEASURED, provider: { only: [provider] } }),
-      )
-      for (const { status } of await Promise.all(asked)) expect(status).toBe(200)
-    }
-    for (const caller of callers) {
-      // One at a time: who was asked is read off one log.
-      const inTurn = async () => [
-        await first(caller, { model: `${MEASURED}:nitro` }),
-        await first(caller, { model: MEASURED, provider: { sort: 'latency' } }),
-      ]
-      await expect.poll(inTurn, { interval: 100 }).toEqual(['beta', 'alpha'])
-    }
-    expect(await first(callers[1]!, { model: `${MEASURED}:floor` })).toBe('gamma')
-  })
-
-  test('and the balance leave out what is down, at every instance, however cheap it is', async () => {
-    const body = { model: 'test/half-down', provider: { sort: 'price' } }
-    for (let call = 0; call < 3; call++) expect((await ask(callers[0]!, body)).status).toBe(200)
-    for (const caller of callers) await expect.poll(() => first(caller, body)).toBe('alpha')
-    // Without fallbacks too: the first choice is the first that works.
-    const single = { ...body, provider: { sort: 'price', allow_fallbacks: false } }
-    for (const caller of callers) expect(await first(caller, single)).toBe('alpha')
-  })
-})
-
-describe('a list of models', () => {
-  test('is tried to its end, however many entries fail, and the one that serves is named', async () => {
-    const broken = Array.from({ length: 7 }, (_, index) => `test/broken-${index}`)
-    await stack.writeCatalog({
-      ...Object.fromEntries(
-        broken.map((id, index) => [id, [{ at: 'eps', model: `status-500.tag-${index}` }]]),
-      ),
-      'test/last': [{ at: 'alpha', model: 'words-5.tag-last' }],
-    })
-    const model = async () => {
-      const response = await postAs(callers[0]!.key, `${callers[0]!.url}/v1/chat/completions`, {
-        models: [...broken, 'test/last:floor'],
-        messages: [{ role: 'user', content: 'Hi' }],
-      })
-      return ((await response.json()) as { model?: string }).model
-    }
-    await expect.poll(model, { interval: 200 }).toBe('test/last:floor')
-  })
+test('a sort by measurement goes by price before anything is measured, then by what calls showed, at every instance', async () => {
+  for (const sort of ['throughput', 'latency'])
+    expect(await first(callers[0]!, { model: MEASURED, provider: { sort } })).toBe('gamma')
+  for (const provider of ['alpha', 'beta', 'gamma']) {
+    const asked = Array.from({ length: 3 }, () =>
+      ask(callers[0]!, { model: MEASURED, provider: { only: [provider] } }),
+    )
+    for (const { status } of await Promise.all(asked)) expect(status).toBe(200)
+  }
+  for (const caller of callers) {
+    // One at a time: who was asked is read off one log.
+    const inTurn = async () => [
+      await first(caller, { model: `${MEASURED}:nitro` }),
+      await first(caller, { model: MEASURED, provider: { sort: 'latency' } }),
+    ]
+    await expect.poll(inTurn, { interval: 100 }).toEqual(['beta', 'alpha'])
+  }
+  expect(await first(callers[1]!, { model: `${MEASURED}:floor` })).toBe('gamma')
 })

@@ -1,12 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
-import { createSettlementQueue, enqueueSettlement } from '../../src/platform/queues/queues.ts'
 import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { ask, streamed } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
-import type { TestStack } from '../helpers/stack.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
 const WORDS = 20
@@ -100,39 +97,15 @@ async function expectSettledOnce(ids: string[]): Promise<void> {
 describe('a settlement worker', () => {
   test('killed under load beside another, which is killed when it is back: every call is settled once', async () => {
     const other = await stack.startSettlement()
-    const loading = load(300)
-    await expect.poll(() => stack.postgres.callRecord.count()).toBeGreaterThan(50)
+    const loading = load(120)
+    await expect.poll(() => stack.postgres.callRecord.count()).toBeGreaterThan(20)
     await settlement.kill()
     settlement = await stack.startSettlement()
-    await expect.poll(() => stack.postgres.callRecord.count()).toBeGreaterThan(100)
+    await expect.poll(() => stack.postgres.callRecord.count()).toBeGreaterThan(50)
     await other.kill()
     const ids = await loading
     await untilIdle(stack)
     await expectSettledOnce(ids)
-    await expectLedgerInOrder(stack)
-  })
-
-  test('that gets another settlement of a call charges nothing more, and the audit names the call', async () => {
-    const [id] = await load(1, 1)
-    await untilIdle(stack)
-    const { balancePico, version } = await stack.postgres.account.findUniqueOrThrow({
-      where: { id: caller.accountId },
-    })
-    const call = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: id! } })
-    const queue = createSettlementQueue(stack.redis)
-    await enqueueSettlement(queue, again(call, '1'))
-    await untilIdle(stack)
-    await enqueueSettlement(queue, again(call, String(call.holdPico)))
-    await untilIdle(stack)
-    expect(await stack.postgres.account.findUniqueOrThrow({ where: { id: caller.accountId } })).toMatchObject(
-      {
-        balancePico,
-        version,
-      },
-    )
-    const { json } = await stack.command('audit')
-    expect(json.discrepancies).toMatchObject([{ subject: id }, { subject: id }])
-    await stack.command('admin', 'conflict', 'close', id!, '--reason', 'made up by this test')
     await expectLedgerInOrder(stack)
   })
 
@@ -168,49 +141,26 @@ describe('a settlement worker', () => {
   })
 })
 
-type Call = Awaited<ReturnType<TestStack['postgres']['callRecord']['findUniqueOrThrow']>>
-
-/** A settlement of a call that was settled already, with another charge. */
-function again(call: Call, chargePico: string): SettlementRecord {
-  const rate = { prompt: '1000000', completion: '2000000' }
-  return {
-    id: call.id as SettlementRecord['id'],
-    accountId: call.accountId,
-    keyId: call.keyId,
-    requestId: call.requestId,
-    status: 'completed',
-    errorCode: null,
-    finishReason: 'stop',
-    requestedModel: 'test/plain',
-    stream: false,
-    served: { offerId: 'alpha/x', modelId: 'test/plain', rate, rateVersion: '1', cost: rate },
-    usage: { promptTokens: 1, completionTokens: 1 },
-    usageSource: 'upstream',
-    usageClamped: false,
-    chargePico,
-    holdPico: String(call.holdPico),
-    attempts: [],
-    admittedAt: Date.now(),
-    claimedAt: Date.now(),
-    firstTokenAt: null,
-    finishedAt: Date.now(),
-  }
-}
-
 describe('PostgreSQL away', () => {
   test.each([
     ['refusing connections', 'refuse'],
     ['silent', 'swallow'],
-  ] as const)('%s: calls continue, and their settlements commit afterwards', async (_, how) => {
-    const before = await stack.postgres.callRecord.count()
-    stack.databaseProxy![how]()
-    const ids = await load(60)
-    expect(await stack.postgres.callRecord.count()).toBe(before)
-    const unsettled = await Promise.all(UNSETTLED.map((list) => stack.redis.llen(list)))
-    expect(Math.max(...unsettled)).toBeGreaterThan(0)
-    stack.databaseProxy!.restore()
-    await untilIdle(stack)
-    await expectSettledOnce(ids)
-    await expectLedgerInOrder(stack)
-  })
+  ] as const)(
+    '%s: calls continue, and their settlements commit afterwards although a settlement worker dies',
+    async (_, how) => {
+      const before = await stack.postgres.callRecord.count()
+      stack.databaseProxy![how]()
+      const ids = await load(20)
+      await settlement.kill()
+      settlement = await stack.startSettlement()
+      ids.push(...(await load(20)))
+      expect(await stack.postgres.callRecord.count()).toBe(before)
+      const unsettled = await Promise.all(UNSETTLED.map((list) => stack.redis.llen(list)))
+      expect(Math.max(...unsettled)).toBeGreaterThan(0)
+      stack.databaseProxy!.restore()
+      await untilIdle(stack)
+      await expectSettledOnce(ids)
+      await expectLedgerInOrder(stack)
+    },
+  )
 })
