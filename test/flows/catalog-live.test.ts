@@ -13,9 +13,9 @@ import { startStack, type TestStack } from '../helpers/stack.ts'
 /** Everything that runs sees a change within this. */
 const VISIBLE_MS = onBusyMachine(2_000)
 
-/** Not more often: what is asked for is the feed of the whole catalog. */
+/** Not more often: what is asked for may be the feed of the whole catalog. */
 const eventually = <T>(assertion: () => T | Promise<T>): Promise<T> =>
-  vi.waitFor(assertion, { ...EVENTUALLY, interval: 200 })
+  vi.waitFor(assertion, { ...EVENTUALLY, interval: 100 })
 
 const NAMES = ['one', 'two', 'three', 'four']
 let listed = [...NAMES]
@@ -51,7 +51,7 @@ beforeAll(async () => {
     apis: 2,
     environment: { CATALOG_SYNC_MS: '1000', PRICE_FILES: `http://127.0.0.1:${port}/prices.json` },
   })
-  await writeFile(stack.catalogFile, JSON.stringify(document(`http://127.0.0.1:${port}/v1`)))
+  await writeFile(stack.catalogFile, JSON.stringify(document()))
   key = (await stack.account('5.00')).key
   await eventually(async () => expect(await statusOf('test/four')).toBe(200))
 })
@@ -61,7 +61,8 @@ afterAll(async () => {
   lister.close()
 })
 
-function document(baseUrl: string) {
+function document() {
+  const { port } = lister.address() as AddressInfo
   const models = NAMES.map((name) => ({
     id: `test/${name}`,
     vendor: 'test',
@@ -69,7 +70,7 @@ function document(baseUrl: string) {
     list_price: { prompt: '1.00', completion: '2.00' },
     offers: [{ provider: 'lister', upstream_model: `words-3.tag-${name}` }],
   }))
-  return { providers: [{ id: 'lister', base_url: baseUrl }], models }
+  return { replace: true, providers: [{ id: 'lister', base_url: `http://127.0.0.1:${port}/v1` }], models }
 }
 
 async function statusOf(model: string, url = stack.url): Promise<number> {
@@ -87,22 +88,10 @@ interface FeedEntry {
   prompt: string
 }
 
-const feedsRead = new Map<string, { etag: string; data: FeedEntry[] }>()
-
-/** The feed of an instance. It is that of the whole catalog, so it is read only where it has changed. */
-async function feedOf(url: string): Promise<FeedEntry[]> {
-  const before = feedsRead.get(url)
-  const response = await fetch(`${url}/pricing.json`, {
-    headers: before ? { 'if-none-match': before.etag } : {},
-  })
-  if (before && response.status === 304) return before.data
-  const { data } = (await response.json()) as { data: FeedEntry[] }
-  feedsRead.set(url, { etag: response.headers.get('etag') ?? '', data })
-  return data
-}
-
 async function feedEntry(model: string, url: string): Promise<FeedEntry> {
-  return (await feedOf(url)).find(({ id }) => id === model)!
+  const response = await fetch(`${url}/pricing.json`)
+  const { data } = (await response.json()) as { data: FeedEntry[] }
+  return data.find(({ id }) => id === model)!
 }
 
 /** Resolves when all API instances show something of a model; returns after how many milliseconds. */
@@ -130,28 +119,6 @@ test("a model that a provider's list loses is not used any more, and used again 
   listed = [...NAMES]
   await untilEverywhere('test/four', { status: 'available' })
   expect(await statusOf('test/four')).toBe(200)
-})
-
-test('a list that loses most of its models changes nothing', async () => {
-  listed = ['one']
-  const before = lists
-  await eventually(() => expect(lists).toBeGreaterThan(before + 3))
-  for (const name of NAMES) expect(await statusOf(`test/${name}`)).toBe(200)
-  listed = [...NAMES]
-})
-
-test('a price file changes rates within its round; a broken one changes nothing', async () => {
-  const list = (prompt: string) =>
-    JSON.stringify({ changes: { models: [{ id: 'gpt-4o', list_price: { prompt, completion: '10' } }] } })
-  await untilEverywhere('gpt-4o', { prompt: '2.375' })
-  prices = list('2')
-  await untilEverywhere('gpt-4o', { prompt: '1.90' })
-  prices = '{"models": [{}]}'
-  const before = lists
-  await eventually(() => expect(lists).toBeGreaterThan(before + 2))
-  expect(await feedEntry('gpt-4o', stack.url)).toMatchObject({ prompt: '1.90' })
-  prices = '{}'
-  await untilEverywhere('gpt-4o', { prompt: '2.375' })
 })
 
 test("an operator's edits come into force everywhere without a restart, and can be taken back", async () => {
@@ -261,9 +228,6 @@ test('instances serve the same bytes under one ETag, and say since when a rate i
     return feed
   })
   expect(changed.etag).not.toBe(before.etag)
-  const { data } = JSON.parse(changed.body) as PricingFeed
-  // Of the built-in catalog, whose day is told by the document.
-  expect(data.find(({ id }) => id === 'gpt-4o-mini')?.updated_at).toMatch(/T00:00:00\.000Z$/)
 
   // A file that is only touched changes nothing.
   await utimes(stack.catalogFile, new Date(), new Date())
@@ -289,4 +253,20 @@ test('edits outlive a Redis that lost its data', async () => {
   for (const url of stack.urls) expect(await feedEntry('test/three', url)).toMatchObject({ prompt: '4.00' })
   await apply({ changes: {} })
   expect(await untilEverywhere('test/three', { prompt: '0.95' })).toBeLessThan(VISIBLE_MS)
+})
+
+test('a price file changes rates within its round; a broken one changes nothing', async () => {
+  const list = (prompt: string) =>
+    JSON.stringify({ changes: { models: [{ id: 'gpt-4o', list_price: { prompt, completion: '10' } }] } })
+  // It goes before the built-in catalog, and the document of the operator before it.
+  await writeFile(stack.catalogFile, JSON.stringify({ ...document(), replace: false }))
+  await untilEverywhere('gpt-4o', { prompt: '2.375' })
+  prices = list('2')
+  await untilEverywhere('gpt-4o', { prompt: '1.90' })
+  prices = '{"models": [{}]}'
+  const before = lists
+  await eventually(() => expect(lists).toBeGreaterThan(before + 2))
+  expect(await feedEntry('gpt-4o', stack.url)).toMatchObject({ prompt: '1.90' })
+  prices = '{}'
+  await untilEverywhere('gpt-4o', { prompt: '2.375' })
 })

@@ -1,17 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
-import { ask, type Caller, stream } from '../helpers/chat-client.ts'
+import { ask, stream } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
-import { type StackOptions, startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const LOCK_MS = 2_000
 const QUEUE_WAIT_MS = 4_000
 const WORDS = 40
-
-let stack: TestStack
-let caller: Caller
-let whole: string
 
 const models = {
   'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
@@ -19,27 +15,21 @@ const models = {
   'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-10` }],
   'test/short': [{ at: 'alpha', model: 'words-10.rate-200' }],
 }
-
-async function start(
-  options: Pick<StackOptions, 'processes' | 'dispatchWorkers'>,
-  queueWaitMs = QUEUE_WAIT_MS,
-): Promise<void> {
-  stack = await startStack({
-    ...options,
-    models,
-    environment: { JOB_LOCK_MS: String(LOCK_MS), QUEUE_WAIT_MS: String(queueWaitMs) },
-  })
-  caller = await stack.account('50.00')
+const stack = testStack({
+  models,
+  environment: { JOB_LOCK_MS: String(LOCK_MS), QUEUE_WAIT_MS: String(QUEUE_WAIT_MS) },
+})
+const caller = testAccount(stack, '50.00')
+let whole: string
+beforeAll(async () => {
   whole = (await ask(caller, { model: 'test/plain' })).text!
-}
+})
 
 const repeat = <T>(times: number, one: (index: number) => Promise<T>) =>
   Promise.all(Array.from({ length: times }, (_, index) => one(index)))
 
 describe('while Redis stands still for longer than a claim and than a call may wait', () => {
   const CALLS = 8
-  beforeAll(() => start({}))
-  afterAll(() => stack?.close())
 
   test('running calls survive a Redis pause longer than lock and queue wait: each is whole, charged once, and no 408', async () => {
     stack.providers.reset()
@@ -118,50 +108,49 @@ describe('while Redis stands still for longer than a claim and than a call may w
 describe('a dispatch worker that hangs for longer than its claim', () => {
   const CALLS = 24
   const EVERY_MS = 100
-  // Some calls are looked after for the first time between the end of their lock and their takeover.
-  beforeAll(() => start({ processes: ['dispatch'], dispatchWorkers: 2 }, LOCK_MS + 1_000))
-  afterAll(() => stack?.close())
+  const pair = testStack({
+    models,
+    processes: ['dispatch'],
+    dispatchWorkers: 2,
+    // Some calls are looked after for the first time between the end of their lock and their takeover.
+    environment: { JOB_LOCK_MS: String(LOCK_MS), QUEUE_WAIT_MS: String(LOCK_MS + 1_000) },
+  })
+  const pairCaller = testAccount(pair, '50.00')
 
   test('has its calls taken over by the other, also those older than a call may wait in the queue', async () => {
+    expect(await ask(pairCaller, { model: 'test/plain' })).toMatchObject({ text: whole })
     const asking = repeat(CALLS, async (index) => {
       await delay(index * EVERY_MS)
-      return ask(caller, { model: 'test/late' })
+      return ask(pairCaller, { model: 'test/late' })
     })
-    await expect.poll(() => stack.providers.log.received).toBeGreaterThan(CALLS / 2)
-    const [hanging] = stack.dispatch
+    await expect.poll(() => pair.providers.log.received).toBeGreaterThan(CALLS / 2)
+    const [hanging] = pair.dispatch
     hanging!.pause()
     const answers = await asking
     hanging!.resume()
     for (const answer of answers) expect(answer).toMatchObject({ status: 200, text: whole })
-    await expectLedgerInOrder(stack)
+    await expectLedgerInOrder(pair)
   })
 })
 
-describe('clients that hang up at the last words, with two settlement workers', () => {
-  const ROUNDS = 12
-  const AT_ONCE = 25
-  beforeAll(async () => {
-    await start({})
-    await stack.startSettlement()
-  })
-  afterAll(() => stack?.close())
-
-  test('every call is charged for what its provider produced', async () => {
-    const words = (await ask(caller, { model: 'test/short' })).text!
-    const ids: string[] = []
-    for (let round = 0; round < ROUNDS; round++) {
-      await repeat(AT_ONCE, async (index) => {
-        const open = await stream(caller, { model: 'test/short' })
-        // From somewhere in the last three words to after the very last.
-        await open.said(words.length - ((index + round) % 18))
-        open.hangUp()
-        ids.push(open.soFar.id!)
-      })
-    }
-    await untilIdle(stack)
-    const records = await stack.postgres.callRecord.findMany({ where: { id: { in: ids } } })
-    expect(records).toHaveLength(ROUNDS * AT_ONCE)
-    expect(records.filter(({ chargePico }) => chargePico === 0n)).toEqual([])
-    await expectLedgerInOrder(stack)
-  })
+test('calls whose clients hang up at the last words are charged for what their provider produced, by two settlement workers', async () => {
+  const rounds = 4
+  const atOnce = 25
+  await stack.startSettlement()
+  const words = (await ask(caller, { model: 'test/short' })).text!
+  const ids: string[] = []
+  for (let round = 0; round < rounds; round++) {
+    await repeat(atOnce, async (index) => {
+      const open = await stream(caller, { model: 'test/short' })
+      // From somewhere in the last three words to after the very last.
+      await open.said(words.length - ((index + round) % 18))
+      open.hangUp()
+      ids.push(open.soFar.id!)
+    })
+  }
+  await untilIdle(stack)
+  const records = await stack.postgres.callRecord.findMany({ where: { id: { in: ids } } })
+  expect(records).toHaveLength(rounds * atOnce)
+  expect(records.filter(({ chargePico }) => chargePico === 0n)).toEqual([])
+  await expectLedgerInOrder(stack)
 })
