@@ -61,8 +61,6 @@ const layers = Object.entries(ALLOWED).map(([folder, others]) => ({
     path: '^(src|workers|web|tools|test)/',
     pathNot: [
       ...(folder === 'core' ? [] : ['^src/config\\.ts$']),
-      // Routes take their services from a decorator, whose type is that of what is composed.
-      ...(folder === 'http' ? ['^src/compose/api\\.ts$'] : []),
       ...[folder, ...others].map((other) => `^src/${other}/`),
     ],
   },
@@ -124,6 +122,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^workers/' },
       to: { path: '^src/(http|cli)/' },
+    },
+    {
+      name: 'compose-serves-entries-only',
+      comment: 'parts are composed for a process or a command; everything else is given what it needs',
+      severity: 'error',
+      from: { path: '^(src|workers|web)/', pathNot: '^(src/(compose|cli)/|src/main\\.ts$|workers/)' },
+      to: { path: '^src/compose/' },
     },
     {
       name: 'src-knows-no-workers',

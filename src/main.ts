@@ -1,4 +1,4 @@
-import { createApiRuntime } from './compose/api-runtime.ts'
+import { createApiRuntime } from './compose/api.ts'
 import { readConfig } from './config.ts'
 import { createAccessLogger, createLogger } from './platform/observability/logger.ts'
 import { createMetrics, serveMetrics } from './platform/observability/metrics.ts'

@@ -1,8 +1,8 @@
-import { type ApiRuntime, createApiRuntime } from '../src/compose/api-runtime.ts'
+import { type ApiRuntime, createApiRuntime } from '../src/compose/api.ts'
+import { startDispatchRole } from '../src/compose/dispatch.ts'
 import type { Config } from '../src/config.ts'
 import { createAccessLogger, type Logger } from '../src/platform/observability/logger.ts'
 import type { ProcessMetrics } from '../src/platform/observability/metrics.ts'
-import { startDispatchRole } from './dispatch-role.ts'
 import { startSettlementRole } from './settlement-role.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { ApiRuntime } from '../src/compose/api-runtime.ts'
+import type { ApiRuntime } from '../src/compose/api.ts'
 import { readConfig } from '../src/config.ts'
 import { createLogger } from '../src/platform/observability/logger.ts'
 import { createMetrics, serveMetrics } from '../src/platform/observability/metrics.ts'
@@ -13,7 +13,7 @@ import { stopOnSignal } from '../src/platform/process/stop-on-signal.ts'
  */
 const ROLES = {
   dispatch: async () =>
-    (await import('./dispatch-role.ts')).startDispatchRole(config, logger, metrics.of('dispatch')),
+    (await import('../src/compose/dispatch.ts')).startDispatchRole(config, logger, metrics.of('dispatch')),
   settlement: async () =>
     (await import('./settlement-role.ts')).startSettlementRole(config, logger, metrics.of('settlement')),
   all: async () => (await import('./all-roles.ts')).startAllRoles(config, logger, metrics),

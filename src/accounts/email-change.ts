@@ -12,6 +12,8 @@ import type { SignInThrottle } from './sign-in-throttle.ts'
 
 const TAKEN = 'SELECT 1 FROM accounts WHERE lower(email) = lower($1) AND id <> $2 LIMIT 1'
 
+export type EmailChange = ReturnType<typeof createEmailChange>
+
 /** Changes the email of an account: confirmed at the new address, with a notice to the old one. */
 export function createEmailChange(deps: {
   postgres: Postgres

@@ -8,6 +8,8 @@ import { type Notify, noMail } from './mail/notify.ts'
 import { type PasswordHasher, refuseGuessable } from './password-hash.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 
+export type PasswordReset = ReturnType<typeof createPasswordReset>
+
 /** Sets a new password with a link that is sent to the account's address. */
 export function createPasswordReset(deps: {
   postgres: Postgres

@@ -12,6 +12,8 @@ const RUNNING_MAX = 20
 const CHECKS_PER_ACCOUNT = 20
 const ACCOUNTS_REMEMBERED = 10_000
 
+export type ByokKeyChecker = ReturnType<typeof createByokKeyChecker>
+
 export function createByokKeyChecker(options: {
   postgres: Pick<Postgres, '$executeRawUnsafe'>
   logger: Logger

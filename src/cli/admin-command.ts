@@ -1,5 +1,6 @@
-import type { Money } from '../compose/money.ts'
-import type { People } from '../compose/people.ts'
+import type { Accounts } from '../compose/accounts.ts'
+import type { Billing } from '../compose/billing.ts'
+import type { Operators } from '../compose/operators.ts'
 import type { Config } from '../config.ts'
 import type { Operator } from '../operators/audit-log.ts'
 import type { Logger } from '../platform/observability/logger.ts'
@@ -39,7 +40,7 @@ export const ADMIN_OPTIONS = {
 } as const
 
 /** The input and services of an `admin` command. */
-export interface AdminContext extends Money, People, CommandClients {
+export interface AdminContext extends Billing, Accounts, Operators, CommandClients {
   config: Config
   logger: Logger
   operator: Operator
@@ -51,7 +52,7 @@ export type AdminCommands = Record<string, (context: AdminContext) => Promise<Co
 
 /** The id of the account that a command names, or undefined if it names none. */
 export async function accountIdOf(
-  { accountManagement }: Pick<People, 'accountManagement'>,
+  { accountManagement }: Pick<Operators, 'accountManagement'>,
   idOrEmail: string | undefined,
 ): Promise<string | undefined> {
   return idOrEmail === undefined ? undefined : (await accountManagement.find(idOrEmail)).id

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
 import pino from 'pino'
-import { composeMoney } from '../compose/money.ts'
-import { composePeople } from '../compose/people.ts'
+import { composeAccounts } from '../compose/accounts.ts'
+import { composeBilling } from '../compose/billing.ts'
+import { composeOperators } from '../compose/operators.ts'
 import { readConfig } from '../config.ts'
 import { announceKeyChange, type KeyChange } from '../platform/redis/key-changes.ts'
 import { accountCommands } from './admin-accounts.ts'
@@ -122,9 +123,10 @@ export async function admin(args: string[], environment: NodeJS.ProcessEnv): Pro
       // Failures are the command's result, and standard output must contain only its JSON.
       logger: pino({ level: 'silent' }),
     }
-    const money = await composeMoney(config, clients)
-    const people = composePeople(config, clients, money)
-    return command({ ...money, ...people, ...clients, config, operator: commandOperator(), input })
+    const billing = await composeBilling(config, clients)
+    const accounts = { ...composeAccounts(config, clients, billing), ...billing }
+    const operators = composeOperators(config, clients, accounts)
+    return command({ ...accounts, ...operators, ...clients, config, operator: commandOperator(), input })
   })
 }
 

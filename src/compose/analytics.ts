@@ -1,4 +1,4 @@
-import { Gauge } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import { readPosition } from '../billing/analytics/analytics-tables.ts'
 import { createAnalyticsUsage } from '../billing/analytics/analytics-usage.ts'
 import type { UsageSeriesStore } from '../billing/reports/usage-series-store.ts'
@@ -6,12 +6,41 @@ import type { UsageStore } from '../billing/reports/usage-store.ts'
 import type { Config } from '../config.ts'
 import { createClickHouse } from '../platform/clickhouse.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
+import { followReportsReplica } from '../platform/postgres/reports-replica.ts'
 import { followLag } from '../platform/process/follow-lag.ts'
 import type { Clients } from './clients.ts'
 
-/** A customer who looks at usage expects the calls of a minute ago. */
+/** A customer who looks at usage expects the calls of a minute ago, from a copy too. */
 const LAG_MAX_MS = 60_000
 const READ_EVERY_MS = 5_000
+
+const POOL = { poolSize: 3, connectTimeoutMs: 2_000 }
+
+/** The gauge of how far a copy of the database is behind; NaN while it is away. */
+const lagGauge = (name: string, help: string, registry: Registry) => {
+  const gauge = new Gauge({ name, help, registers: [registry] })
+  return (lagMs: number | null) => gauge.set(lagMs === null ? Number.NaN : lagMs / 1000)
+}
+
+/** The client of reports that may be outdated: of the replica of DATABASE_REPORTS_URL, or without one the primary's. */
+export async function openReportsReplica(
+  { databaseReportsUrl: databaseUrl }: Readonly<Config>,
+  { connections, registry, logger, resources }: Clients,
+  primary: Postgres,
+): Promise<Postgres> {
+  if (databaseUrl === '') return primary
+  const { reads, stop } = await followReportsReplica({
+    ...{ primary, lagMaxMs: LAG_MAX_MS, everyMs: READ_EVERY_MS, clock: Date.now, logger },
+    replica: connections.postgres('switchyard-api-replica', { ...POOL, databaseUrl }),
+    onLag: lagGauge(
+      'switchyard_reports_replica_lag_seconds',
+      'How far the replica for reports is behind; NaN while it is away and the primary is read.',
+      registry,
+    ),
+  })
+  resources.defer(stop)
+  return reads
+}
 
 /** Where usage pages read from: ClickHouse if CLICKHOUSE_URL is set, it is up and not behind; otherwise PostgreSQL. */
 export async function openAnalytics(
@@ -22,16 +51,15 @@ export async function openAnalytics(
 ): Promise<UsageStore & UsageSeriesStore> {
   if (clickHouseUrl === '') return stores
   const clickHouse = createClickHouse(clickHouseUrl)
-  const lag = new Gauge({
-    name: 'switchyard_analytics_lag_seconds',
-    help: 'How far ClickHouse is behind; NaN while it is away and PostgreSQL is read.',
-    registers: [registry],
-  })
   const { isUsable, stop } = await followLag({
     readLag: async () => Date.now() - (await readPosition(clickHouse)).completeAtMs,
     lagMaxMs: LAG_MAX_MS,
     everyMs: READ_EVERY_MS,
-    onLag: (lagMs) => lag.set(lagMs === null ? Number.NaN : lagMs / 1000),
+    onLag: lagGauge(
+      'switchyard_analytics_lag_seconds',
+      'How far ClickHouse is behind; NaN while it is away and PostgreSQL is read.',
+      registry,
+    ),
     onAway: (error) =>
       logger.warn(
         { alarm: 'analytics-away', err: error },

@@ -1,35 +1,41 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import type { Registry } from 'prom-client'
 import { createAccountThrottle } from '../accounts/account-throttle.ts'
 import { startKeyCache } from '../accounts/key-cache.ts'
 import { createKeyHasher } from '../accounts/key-hash.ts'
 import { createKeyStore } from '../accounts/key-store.ts'
 import { createPresetCache } from '../accounts/presets/preset-cache.ts'
-import { type CallFeedback, putCallFeedback } from '../billing/call-records/call-feedback-store.ts'
+import { putCallFeedback } from '../billing/call-records/call-feedback-store.ts'
 import { createCallRecords } from '../billing/call-records/call-records.ts'
 import { readAutoChoices } from '../billing/reports/auto-choices.ts'
 import { createReports } from '../billing/reports/reports.ts'
 import { createUsageSeriesStore } from '../billing/reports/usage-series-store.ts'
 import { createByokKeyChecker } from '../byok/byok-key-checker.ts'
 import { endSuspendedCalls } from '../calls/api/end-suspended-calls.ts'
-import type { TakeSlotOfShard } from '../calls/in-process-link.ts'
+import type { FindLocalHub, TakeSlotOfShard } from '../calls/in-process-link.ts'
 import { createPromptLogs } from '../calls/prompt-logs/prompt-log-writer.ts'
 import { createBackgroundCalls } from '../calls/stored-responses/background-calls.ts'
 import { adoptEdits } from '../catalog/adopt-edits.ts'
 import { createCatalogEdits } from '../catalog/catalog-edits-store.ts'
 import { createPlatformKeyStore } from '../catalog/platform-key-store.ts'
-import { readRateChangeTimes } from '../catalog/rate-history-store.ts'
+import { readRateChangeTimes, readRateHistory } from '../catalog/rate-history-store.ts'
 import type { Config } from '../config.ts'
 import { autoLadder } from '../core/auto/auto-ladder.ts'
 import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
-import { publicPathOf } from '../core/kernel/service-addresses.ts'
+import { completionsSource } from '../core/catalog/completions-source.ts'
 import { developmentRailRefusal } from '../core/payments/development-rail-refusal.ts'
 import { createProviderStatus } from '../http/account/provider-status-route.ts'
+import { type ApiServices, buildApp } from '../http/app.ts'
 import { createReasoningBox, REASONING_PURPOSE } from '../http/calls/reasoning-box.ts'
+import { apiRoutes } from '../http/routes.ts'
 import { createSessionCookies } from '../http/session-cookie.ts'
 import { reportSlots } from '../http/slots.ts'
 import { enableProvider } from '../offer-health/circuit-breaker/breaker-store.ts'
 import { createOfferStates, followOfferHealth } from '../offer-health/circuit-breaker/offer-health.ts'
 import { followOfferMeasures } from '../offer-health/offer-measures.ts'
+import { createAccountOpening } from '../operators/account-opening.ts'
 import { createCatalogManagement } from '../operators/catalog-management.ts'
 import { createPlatformKeyManagement } from '../operators/platform-key-management.ts'
 import { createRefusalCounter } from '../operators/refusal-counter.ts'
@@ -37,19 +43,20 @@ import { createRefusalStore } from '../operators/refusal-store.ts'
 import { createRefundTopUp } from '../operators/top-up-refunds.ts'
 import { createCallPayments } from '../payments/x402/call-payments.ts'
 import { openBodyStore } from '../platform/body-store/create-body-store.ts'
-import { createReadiness } from '../platform/observability/readiness.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import { createReadiness, type Readiness } from '../platform/observability/readiness.ts'
 import { announceKeyChange, type KeyChange } from '../platform/redis/key-changes.ts'
 import { createNetworkLimiter } from '../platform/redis/rate-limiter.ts'
 import { keepSubscriberLimit } from '../platform/redis/redis-subscriber-limit.ts'
 import { createSealer } from '../platform/sealing.ts'
 import { checkKey } from '../providers/listings/check-key.ts'
-import { openAnalytics } from './analytics.ts'
+import { composeAccounts, composeSignIn } from './accounts.ts'
+import { openAnalytics, openReportsReplica } from './analytics.ts'
+import { composeBilling } from './billing.ts'
 import { composeCallPaths } from './call-path.ts'
 import { composeCatalog } from './catalog.ts'
-import { type Clients, openQueues } from './clients.ts'
-import { composeMoney } from './money.ts'
-import { composePeople, composeSignIn } from './people.ts'
-import { openReportsReplica } from './reports-replica.ts'
+import { type Clients, composeClients, openQueues } from './clients.ts'
+import { composeOperators } from './operators.ts'
 
 /** Concurrent reports of signed-in accounts, of one instance and of one account. */
 const CONSOLE_REPORTS_MAX = 16
@@ -87,22 +94,36 @@ function openApiClients({ redis, connections }: Clients) {
   }
 }
 
-/** What routes take as `app.services`: every store and service of the API tier. */
-export type ApiServices = Awaited<ReturnType<typeof composeApi>>['services']
+/** The composed API tier. */
+export interface ApiRuntime {
+  app: FastifyInstance
+  /** Calls in flight. */
+  pendingCalls: () => number
+  /** Whether the instance can take calls. */
+  readiness: () => Promise<Readiness>
+  /** What dispatch workers in this process deliver frames to; null once it has stopped. */
+  localHub: FindLocalHub
+  /** Stops accepting and lets responses finish for a while. */
+  stop(): Promise<void>
+}
 
-/** Composes the services of plugins and routes. */
-export async function composeApi(
+/** Builds and connects the API tier, which does not listen yet. Throws for unsafe Redis settings. */
+export async function createApiRuntime(
   config: Readonly<Config>,
-  common: Clients,
-  takeSlot: TakeSlotOfShard | undefined,
-) {
+  plainLogger: Logger,
+  givenRegistry?: Registry,
+  { takeSlot, accessLogger = null }: { takeSlot?: TakeSlotOfShard; accessLogger?: Logger | null } = {},
+): Promise<ApiRuntime> {
+  const common = await composeClients('api', config, plainLogger, givenRegistry)
   const opened = openApiClients(common)
   const reportsReplica = await openReportsReplica(config, common, opened.reportsPostgres)
   const clients = { ...common, ...opened, reportsReplica, clock: Date.now }
-  const { redis, keySubscriber, postgres, reportsPostgres, logger, registry, resources } = clients
+  const { redis, keySubscriber, postgres, reportsPostgres, logger, registry, report, resources } = clients
+  const clock = clients.fleetClock
+  const { publicUrl, masterKeys } = config
   await keepSubscriberLimit(redis, logger)
   const keyCache = await startKeyCache({
-    keys: createKeyStore(clients.keysPostgres, createKeyHasher(config.masterKeys), randomBytes),
+    keys: createKeyStore(clients.keysPostgres, createKeyHasher(masterKeys), randomBytes),
     ...{ redis, logger, clock: Date.now },
     subscriber: keySubscriber,
     refreshMs: config.keyReloadMs,
@@ -121,49 +142,41 @@ export async function composeApi(
   estimateForAuto(catalog.snapshot())
   catalog.onChange(estimateForAuto)
   const developmentRefusal = () => developmentRailRefusal(config, catalog.snapshot())
-  const money = await composeMoney(config, { ...clients, developmentRefusal })
-  const people = composePeople(config, { ...clients, announce }, money)
-  const signIn = composeSignIn(config, { ...clients, announce, mailQueue: queues.mail }, money, people)
+  const billing = await composeBilling(config, { ...clients, developmentRefusal })
+  const { holds } = billing
+  const accounts = composeAccounts(config, { ...clients, announce }, billing)
+  const signIn = composeSignIn(config, { ...clients, announce, mailQueue: queues.mail }, billing, accounts)
+  const operators = composeOperators(config, { ...clients, announce }, { ...accounts, ...billing })
+  const { auditedAction } = operators.auditLog
+  const { storedResponses, promptLogStore, directory, hasHolder, sentMails } = accounts
   const presetCache = createPresetCache({
-    ...{ presets: people.presets, logger, clock: Date.now },
+    ...{ presets: accounts.presets, logger, clock: Date.now },
     refreshMs: config.keyReloadMs,
   })
   forgetPresets = presetCache.forget
   keyCache.onChange(presetCache.forget)
-  const health = await followOfferHealth({
-    redis,
-    subscriber: clients.healthSubscriber,
-    now: Date.now,
-    logger,
-  })
+  const now = Date.now
+  const health = await followOfferHealth({ redis, subscriber: clients.healthSubscriber, now, logger })
   resources.defer(() => health.stop())
-  const measures = await followOfferMeasures({ redis, now: Date.now, logger })
+  const measures = await followOfferMeasures({ redis, now, logger })
   resources.defer(() => measures.stop())
   const files = await openBodyStore(config)
   resources.defer(() => files.close())
   const { apiId, paths, pathOf } = await composeCallPaths(config, clients, {
+    ...{ ...accounts, holds, queues, takeSlot },
     catalog: catalog.snapshot,
     offerStates: createOfferStates(health, measures),
-    accounts: people.accounts,
-    holds: money.holds,
-    ...{ queues, takeSlot },
   })
   const hubOf = (accountId: string) => pathOf(accountId).hub
-  keyCache.onChange(endSuspendedCalls({ hubOf, accounts: people.accounts, logger }))
-  const promptLogs = createPromptLogs({ store: people.promptLogs, registry, logger })
+  keyCache.onChange(endSuspendedCalls({ hubOf, accounts: accounts.accounts, logger }))
+  const promptLogs = createPromptLogs({ store: promptLogStore, registry, logger })
   resources.defer(() => promptLogs.close())
   const refusalStore = createRefusalStore(postgres)
   const refusals = createRefusalCounter({ store: refusalStore, clock: Date.now, logger })
   resources.defer(() => refusals.stop())
-
-  const { publicUrl } = config
-  const clock = clients.fleetClock
-  const isSecure = publicUrl?.startsWith('https:') ?? false
-  const { auditedAction } = people.auditLog
-  const usage = await openAnalytics(config, clients, reportsPostgres, {
-    ...money.usage,
-    ...createUsageSeriesStore(reportsReplica),
-  })
+  const backgroundCalls = createBackgroundCalls({ store: storedResponses, logger })
+  const series = createUsageSeriesStore(reportsReplica)
+  const usage = await openAnalytics(config, clients, reportsPostgres, { ...billing.usage, ...series })
   const reports = createReports(
     { postgres: reportsPostgres, replica: reportsReplica, usage },
     redis,
@@ -172,68 +185,100 @@ export async function composeApi(
   )
   const offers = { health, measures, platformKeys }
   const catalogEdits = createCatalogEdits(postgres, redis)
-  const services = {
-    ...money,
-    usage,
-    ...people,
-    ...signIn,
-    ...{ config, publicUrl, publicPath: publicPathOf(publicUrl), isSecure },
-    /** The same settings, for consumers that declare only some of them. */
-    limits: config,
-    ...{ redis, queues, announce, keyCache, presetCache, logger, clock },
-    cookies: createSessionCookies(isSecure),
-    /** Whether sign-in with admin keys is disabled. */
-    ssoOnly: config.operatorSsoOnly,
-    backgroundCalls: createBackgroundCalls({ store: people.storedResponses, logger }),
-    reasoningBox: createReasoningBox(createSealer(config.masterKeys, REASONING_PURPOSE)),
-    /** Everything that a call needs, from its key to its response. */
-    callPath: { pathOf, promptLogs, files, clock, logger, limits: config },
-    /** Null: every call needs a key. */
-    paidCalls: config.callPayment && {
-      payments: await createCallPayments(config.callPayment, config, {
-        ...clients,
-        holds: money.holds,
-        clock,
-      }),
-      throttle: createNetworkLimiter(redis, 'quote', config.x402QuotesPerAddress, QUOTES_SECONDS),
-      ...{ publicUrl, limits: config, logger },
+  const services: ApiServices = {
+    calls: {
+      ...{ pathOf, promptLogs, files, clock, logger, limits: config, presetCache },
+      ...{ backgroundCalls, refusals, refusalStore, storedResponses, promptLogStore },
+      reasoningBox: createReasoningBox(createSealer(masterKeys, REASONING_PURPOSE)),
+      paidCalls: config.callPayment && {
+        payments: await createCallPayments(config.callPayment, config, { ...clients, holds, clock }),
+        throttle: createNetworkLimiter(redis, 'quote', config.x402QuotesPerAddress, QUOTES_SECONDS),
+        ...{ publicUrl, limits: config, logger },
+      },
     },
-    catalog: catalog.snapshot,
-    previewEdits: catalog.preview,
-    catalogEdits,
-    catalogManagement: createCatalogManagement(catalogEdits, auditedAction, {
-      ...catalog,
-      adopt: () => adoptEdits({ overlay, catalog, postgres, logger }),
-    }),
-    readAutoChoices: () => readAutoChoices(reportsReplica),
-    platformKeys: createPlatformKeyManagement({
-      store: createPlatformKeyStore({ ...config, postgres, redis }),
-      check: (provider, secret) => checkKey(provider, secret, AbortSignal.timeout(KEY_CHECK_MS)),
-      reread: overlay.reread,
-      closeBreaker: (providerId) => enableProvider(redis, providerId),
-      auditedAction,
-    }),
-    offers,
-    providerStatus: createProviderStatus({
-      ...{ ...money, ...people, offers, clock },
-      modelStats: reports.models,
-      catalog: catalog.snapshot,
-    }),
-    keyChecker: createByokKeyChecker(clients),
-    reports,
-    modelStats: reports.models,
-    spend: reports.spend,
-    /** Uses a pool that reports do not block. */
-    recentCalls: createCallRecords(postgres),
-    ...{ refusals, refusalStore },
-    putFeedback: (feedback: CallFeedback) => putCallFeedback(postgres, feedback),
-    rateTimes: (snapshot: CatalogSnapshot) => readRateChangeTimes(reportsPostgres, snapshot),
-    refundTopUp: createRefundTopUp({ ...money.payments, auditedAction }),
-    throttleAccount: createAccountThrottle(redis),
-    /** Bounds the reports that signed-in accounts read at a time. */
-    consoleSlots: reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX),
+    accounts: {
+      ...{ ...accounts, ...signIn, announce, keyCache, publicUrl, limits: config, config, logger, clock },
+      cookies: createSessionCookies(publicUrl?.startsWith('https:') ?? false),
+      keyChecker: createByokKeyChecker(clients),
+      throttleAccount: createAccountThrottle(redis),
+    },
+    billing: {
+      ...{ ...billing, usage, reports, limits: config },
+      issuesInvoices: config.invoices !== null,
+      recentCalls: createCallRecords(postgres),
+      putFeedback: (feedback) => putCallFeedback(postgres, feedback),
+      refundTopUp: createRefundTopUp({ ...billing.payments, auditedAction }),
+      consoleSlots: reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX),
+    },
+    catalog: {
+      ...{ snapshot: catalog.snapshot, previewEdits: catalog.preview, catalogEdits, offers },
+      catalogManagement: createCatalogManagement(catalogEdits, auditedAction, {
+        ...catalog,
+        adopt: () => adoptEdits({ overlay, catalog, postgres, logger }),
+      }),
+      platformKeys: createPlatformKeyManagement({
+        store: createPlatformKeyStore({ ...config, postgres, redis }),
+        check: (provider, secret) => checkKey(provider, secret, AbortSignal.timeout(KEY_CHECK_MS)),
+        reread: overlay.reread,
+        closeBreaker: (providerId) => enableProvider(redis, providerId),
+        auditedAction,
+      }),
+      providerStatus: createProviderStatus({
+        ...{ ...billing, ...operators, offers, clock },
+        modelStats: reports.models,
+        catalog: catalog.snapshot,
+      }),
+      rateHistory: (modelId, limit) => readRateHistory(reportsPostgres, modelId, limit),
+      rateTimes: (snapshot) => readRateChangeTimes(reportsPostgres, snapshot),
+      completionsSource: () => completionsSource(config, catalog.snapshot()),
+      readAutoChoices: () => readAutoChoices(reportsReplica),
+    },
+    operators: {
+      ...{ ...operators, operators: accounts.operators, directory, hasHolder, sentMails, redis, queues },
+      ...{ hostClock: Date.now, ssoOnly: config.operatorSsoOnly },
+      operatorSignIn: signIn.operatorSignIn,
+      accountOpening: createAccountOpening({ ...accounts, ...operators, ...signIn, auditedAction }),
+    },
   }
   const askPostgres = () => postgres.$queryRaw`SELECT 1`
   const untilReceiving = (shard: number) => paths[shard]!.hub.untilReceiving()
-  return { services, paths, readiness: createReadiness({ apiId, redis, untilReceiving, askPostgres }) }
+  const ask = createReadiness({ apiId, redis, untilReceiving, askPostgres })
+  let isStopping = false
+  const readiness: ApiRuntime['readiness'] = async () =>
+    isStopping ? { status: 'not-ready', reason: 'stopping' } : ask()
+  const pendingCalls = () => sum(paths.map(({ hub }) => hub.size))
+  const app = await buildApp(
+    { ...clients, config, services, readiness, accessLogger, pendingCalls },
+    apiRoutes,
+  )
+  report.start(redis, () => ({
+    inFlightCalls: pendingCalls() + sum(paths.map(({ load }) => load.entering)),
+    concurrency: config.pendingCallsMax,
+  }))
+  let hasStopped = false
+  return {
+    app,
+    pendingCalls,
+    readiness,
+    localHub: (shard) => (hasStopped ? null : paths[shard]!.hub),
+    async stop() {
+      isStopping = true
+      // A call that exceeds the grace period ends with its real state.
+      const failAll = () => {
+        for (const { hub } of paths) hub.failAll()
+      }
+      const timer = setTimeout(failAll, config.shutdownGraceMs)
+      // Load balancers see the failed readiness before connections are refused.
+      await delay(Math.min(config.shutdownDelayMs, config.shutdownGraceMs))
+      await app.close()
+      await backgroundCalls.idle()
+      clearTimeout(timer)
+      // A worker of this process may still run calls: it learns from Redis that the channel has no subscriber.
+      hasStopped = true
+      await report.stop()
+      await resources.disposeAsync()
+    },
+  }
 }
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

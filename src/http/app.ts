@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
-import type { ApiServices } from '../compose/api.ts'
+import type { Config } from '../config.ts'
 import { newRequestId } from '../core/kernel/ids.ts'
+import { publicPathOf } from '../core/kernel/service-addresses.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Readiness } from '../platform/observability/readiness.ts'
@@ -17,16 +18,30 @@ import { openapi } from './plugins/openapi.ts'
 import { operatorAccess } from './plugins/operator-access.ts'
 import { guardRequests, parseJson, validateRequests, weighBodies } from './plugins/read-requests.ts'
 import { answerUnroutable, sendErrors } from './plugins/send-errors.ts'
-import { provideServices } from './plugins/services.ts'
 import { accountSessions } from './plugins/session.ts'
 import { surfaceAccess } from './plugins/surface-access.ts'
 import { createProxyTest, warnOfUntrustedProxy } from './plugins/trusted-proxies.ts'
 import { unroutedRequests } from './plugins/unrouted-requests.ts'
 import { healthRoutes } from './public/health.ts'
+import type { RouteOptions } from './routes.ts'
+import type { ApiAccounts } from './services/accounts.ts'
+import type { ApiBilling } from './services/billing.ts'
+import type { ApiCalls } from './services/calls.ts'
+import type { ApiCatalog } from './services/catalog.ts'
+import type { ApiOperators } from './services/operators.ts'
+
+/** What plugins and routes take as `app.calls`, `app.accounts` and so on. */
+export interface ApiServices {
+  calls: ApiCalls
+  accounts: ApiAccounts
+  billing: ApiBilling
+  catalog: ApiCatalog
+  operators: ApiOperators
+}
 
 /** What the server itself needs. */
 export interface AppDependencies {
-  /** What plugins and routes take as `app.services`. */
+  config: Readonly<Config>
   services: ApiServices
   /** Whether the instance can take calls. */
   readiness: () => Promise<Readiness>
@@ -49,19 +64,14 @@ const OTHER_BODY_LIMIT_BYTES = 8 * 1024 * 1024
  */
 export async function buildApp(
   deps: AppDependencies,
-  registerRoutes: (app: FastifyInstance) => Promise<void>,
+  registerRoutes: (app: FastifyInstance, options: RouteOptions) => Promise<void>,
 ): Promise<FastifyInstance> {
-  const { services } = deps
-  const { config: limits, publicPath, keyCache, logger } = services
-  const options = {
-    ...deps,
-    limits,
-    logger,
-    keys: keyCache,
-    publicUrl: services.publicUrl,
-    refusals: services.refusals,
-    clock: services.clock,
-  }
+  const { config: limits, services } = deps
+  const { keyCache } = services.accounts
+  const { logger, refusals, clock } = services.calls
+  const { publicUrl, corsOrigins } = limits
+  const publicPath = publicPathOf(publicUrl)
+  const options = { ...deps, limits, logger, keys: keyCache, publicUrl, refusals, clock }
   const app = Fastify({
     logger: false,
     bodyLimit: OTHER_BODY_LIMIT_BYTES,
@@ -97,7 +107,7 @@ export async function buildApp(
     done()
   })
   await app.register(messagesWire)
-  await app.register(provideServices, { services })
+  for (const [name, service] of Object.entries(services)) app.decorate(name, service)
   await app.register(observeRequests, options)
   await app.register(accessLog, options)
   await app.register(warnOfUntrustedProxy, options)
@@ -117,13 +127,13 @@ export async function buildApp(
   await app.register(authenticate, options)
   await app.register(operatorAccess, {
     ...options,
-    readOperatorSession: operatorSessionReader(services),
-    operatorSsoOnly: services.ssoOnly,
+    readOperatorSession: operatorSessionReader(app),
+    operatorSsoOnly: app.operators.ssoOnly,
   })
   await app.register(surfaceAccess)
-  await app.register(accountSessions, services)
+  await app.register(accountSessions, app.accounts)
   await app.register(weighBodies, options)
-  await registerRoutes(app)
+  await registerRoutes(app, { corsOrigins, publicPath, isSecure: publicUrl?.startsWith('https:') ?? false })
   return app
 }
 

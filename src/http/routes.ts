@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import { completionsSource } from '../core/catalog/completions-source.ts'
 import { accountDataRoutes } from './account/account-data-routes.ts'
 import { autoTopUpRoutes } from './account/billing/auto-top-up-routes.ts'
 import { billingRoutes } from './account/billing/billing-routes.ts'
@@ -58,6 +57,7 @@ import { settingsRoutes } from './admin/settings-routes.ts'
 import { surfaceRoutes as operatorSurfaceRoutes } from './admin/surface-routes.ts'
 import { trafficRoutes } from './admin/traffic-routes.ts'
 import { compressJson } from './plugins/compress-json.ts'
+import type { CrossOriginOptions } from './plugins/cross-origin.ts'
 import { statePermissions } from './plugins/operator-access.ts'
 import { staticConsole } from './plugins/static-console.ts'
 import { paymentWebhooks } from './public/payment-webhooks.ts'
@@ -66,97 +66,58 @@ import { surfaceRoutes } from './public/surfaces.ts'
 
 const PAGES_FOLDER = fileURLToPath(new URL('../../web/dist', import.meta.url))
 
+/** The settings that routes need. */
+export interface RouteOptions extends CrossOriginOptions {
+  isSecure: boolean
+  publicPath: string
+}
+
 /** Registers every route, in the order in which a request passes them. */
-export async function apiRoutes(app: FastifyInstance): Promise<void> {
-  const { isSecure, publicPath, config, catalog } = app.services
-  await app.register(queuesDashboard)
+export async function apiRoutes(app: FastifyInstance, options: RouteOptions): Promise<void> {
+  await app.register(queuesDashboard, options)
   await app.register(adminRoutes, { prefix: '/admin/api' })
   await app.register(topUpRoutes)
   await app.register(paymentWebhooks)
-  await app.register(surfaceRoutes)
+  await app.register(surfaceRoutes, options)
   await app.register(operatorSessionRoutes)
   await app.register(operatorSsoRoutes)
-  await app.register(consoleScope, { routes: consolePages })
-  const answers = () => completionsSource(config, catalog())
-  await app.register(staticConsole, { pagesFolder: PAGES_FOLDER, isSecure, publicPath, answers })
+  await app.register(consoleScope, { ...options, routes: consolePages })
+  const answers = app.catalog.completionsSource
+  await app.register(staticConsole, { ...options, pagesFolder: PAGES_FOLDER, answers })
 }
 
-/** For operators; their routes use the clock of this host. */
+/** For operators. */
 async function adminRoutes(app: FastifyInstance): Promise<void> {
-  app.decorate('services', { ...app.services, clock: Date.now })
   await compressJson(app)
   statePermissions(app)
   app.addHook('onRequest', app.requireOperator)
-  for (const routes of ADMIN_ROUTES) await app.register(routes)
+  for (const routes of ADMIN_ROUTES.flat()) await app.register(routes)
 }
 
 const ADMIN_ROUTES = [
-  processRoutes,
-  trafficRoutes,
-  callRoutes,
-  accountRoutes,
-  accountBillingRoutes,
-  accountLedgerRoutes,
-  accountOpeningRoutes,
-  operatorKeyRoutes,
-  operatorRoutes,
-  operatorSurfaceRoutes,
-  reportRoutes,
-  refusalRoutes,
-  auditRoutes,
-  alarmRoutes,
-  operatorProviderStatusRoute,
-  settingsRoutes,
-  alarmDestinationRoutes,
-  catalogRoutes,
-  routerRoutes,
-  platformKeyRoutes,
-  offerRoutes,
-  liveRoutes,
+  [processRoutes, trafficRoutes, callRoutes],
+  [accountRoutes, accountBillingRoutes, accountLedgerRoutes, accountOpeningRoutes, operatorKeyRoutes],
+  [operatorRoutes, operatorSurfaceRoutes, reportRoutes, refusalRoutes, auditRoutes, alarmRoutes],
+  [operatorProviderStatusRoute, settingsRoutes, alarmDestinationRoutes],
+  [catalogRoutes, routerRoutes, platformKeyRoutes, offerRoutes, liveRoutes],
 ]
 
-/** The routes that the console's pages read and change. */
+/** For signed-in account holders: what the console's pages read and change. */
 async function consolePages(app: FastifyInstance): Promise<void> {
-  await app.register(consoleRoutes)
+  await app.register(async (scope) => {
+    await compressJson(scope)
+    for (const routes of CONSOLE_ROUTES.flat()) await scope.register(routes)
+  })
   await app.register(playgroundRoute)
 }
 
-/** For signed-in account holders. */
-async function consoleRoutes(app: FastifyInstance): Promise<void> {
-  await compressJson(app)
-  for (const routes of CONSOLE_ROUTES) await app.register(routes)
-}
-
 const CONSOLE_ROUTES = [
-  gatewayRoute,
-  providerStatusRoute,
-  sessionRoutes,
-  emailRoutes,
-  signInStepRoutes,
-  oauthRoutes,
-  sessionListRoutes,
-  organisationRoutes,
-  memberRoutes,
-  invitationRoutes,
-  activityRoute,
-  secondFactorRoutes,
-  accountDataRoutes,
-  keyRoutes,
-  modelRoutes,
-  billingRoutes,
-  spendCapRoutes,
-  consoleTopUpRoutes,
-  autoTopUpRoutes,
-  invoiceRoutes,
-  consoleUsageRoute,
-  usageSeriesRoutes,
-  refusalRoute,
-  consoleCallRoutes,
-  callSessionRoutes,
-  consoleFeedbackRoute,
-  promptLogRoutes,
-  consoleByokKeyRoutes,
-  consolePresetRoutes,
-  webhookRoutes,
-  liveRoute,
+  [gatewayRoute, providerStatusRoute],
+  [sessionRoutes, emailRoutes, signInStepRoutes, oauthRoutes, sessionListRoutes],
+  [organisationRoutes, memberRoutes, invitationRoutes, activityRoute],
+  [secondFactorRoutes, accountDataRoutes, keyRoutes, modelRoutes],
+  [billingRoutes, spendCapRoutes, consoleTopUpRoutes, autoTopUpRoutes, invoiceRoutes],
+  [consoleUsageRoute, usageSeriesRoutes, refusalRoute, consoleCallRoutes, callSessionRoutes],
+  [consoleFeedbackRoute, promptLogRoutes, consoleByokKeyRoutes, consolePresetRoutes],
+  [webhookRoutes, liveRoute],
 ]

@@ -9,6 +9,8 @@ import type { AccountManagement } from './account-management.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 import type { KeyManagement } from './key-management.ts'
 
+export type AccountOpening = ReturnType<typeof createAccountOpening>
+
 /**
  * Opens accounts for customers, recorded in the audit log. Throws ApiError. A link or a key, which give access to an
  * account, are issued only before it has a holder: operators neither read prompts nor call with the keys of customers.

@@ -26,6 +26,8 @@ interface NewDestination {
 export const PAGERDUTY_URL = 'https://events.pagerduty.com/v2/enqueue'
 const ROUTING_KEY = /^[A-Za-z0-9]{32}$/
 
+export type AlarmDestinations = ReturnType<typeof createAlarmDestinations>
+
 /** Operators' changes of alarm destinations, recorded in the audit log without secrets. Throws ApiError. */
 export function createAlarmDestinations(options: {
   store: AlarmDestinationStore

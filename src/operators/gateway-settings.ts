@@ -11,6 +11,8 @@ const DEFAULTS: GatewaySettings = { providerStatusPublic: false }
 /** How long a read value is used before changes of other instances are read. */
 const FRESH_MS = 5_000
 
+export type GatewaySettingsStore = ReturnType<typeof createGatewaySettings>
+
 /** Settings in PostgreSQL; changes are recorded in the audit log. */
 export const createGatewaySettings = (postgres: Postgres, auditedAction: RunAudited, clock: () => number) => {
   let last = DEFAULTS

@@ -4,6 +4,8 @@ import type { Logger } from '../platform/observability/logger.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 
+export type OfferManagement = ReturnType<typeof createOfferManagement>
+
 /** Closes breakers for operators, recorded in the audit log. Returns the offers and providers whose breaker was open. */
 export function createOfferManagement(redis: Redis, auditedAction: RunAudited, logger: Logger) {
   const closed = (subjects: string[]): string[] => {

@@ -21,6 +21,8 @@ const UNLIMITED = {
   concurrentCalls: null,
 } as const
 
+export type OperatorManagement = ReturnType<typeof createOperatorManagement>
+
 /** Changes of operators and their admin keys, each recorded in the audit log. Throws ApiError. */
 export function createOperatorManagement(options: {
   operators: OperatorStore

@@ -12,6 +12,8 @@ export interface StoredPlatformKey {
   announced: boolean
 }
 
+export type PlatformKeyManagement = ReturnType<typeof createPlatformKeyManagement>
+
 /** Operators' changes of the gateway's own keys at providers, recorded in the audit log. Throws ApiError. */
 export function createPlatformKeyManagement(options: {
   store: PlatformKeyStore

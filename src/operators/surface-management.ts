@@ -18,6 +18,8 @@ const EVERY_ACCOUNT = 'every account'
 const holderOf = ({ keyId, accountId }: Pick<SurfaceGrant, 'keyId' | 'accountId'>) =>
   keyId ?? accountId ?? EVERY_ACCOUNT
 
+export type SurfaceManagement = ReturnType<typeof createSurfaceManagement>
+
 /** Grants surfaces to accounts, keys and all accounts, and revokes grants. Every change is recorded in the audit log. Throws ApiError. */
 export function createSurfaceManagement(options: {
   grants: SurfaceGrantStore

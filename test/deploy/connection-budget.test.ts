@@ -62,10 +62,8 @@ test('the pools of PostgreSQL are as large as docs/scaling.md says', () => {
   const bodies = Number(/POOL = \{ poolSize: (\d+)/.exec(read('src/calls/protocol/call-bodies.ts'))![1])
   const sizes = {
     'API instance': [...poolsIn('src/compose/api.ts').values(), bodies],
-    'dispatch worker': [...poolsIn('workers/dispatch-role.ts').values(), bodies],
-    'settlement process': [
-      ...poolsIn('workers/settlement-role.ts', 'workers/events/events-part.ts').values(),
-    ],
+    'dispatch worker': [...poolsIn('src/compose/dispatch.ts').values(), bodies],
+    'settlement process': [...poolsIn('src/compose/settlement.ts', 'workers/events/events-part.ts').values()],
   }
   for (const [process, pools] of Object.entries(sizes)) {
     const budget = budgetOf(process)

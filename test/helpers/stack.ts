@@ -15,7 +15,8 @@ import { audit } from '../../src/cli/audit.ts'
 import { catalog } from '../../src/cli/catalog.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
 import { trace } from '../../src/cli/trace.ts'
-import { createApiRuntime } from '../../src/compose/api-runtime.ts'
+import { createApiRuntime } from '../../src/compose/api.ts'
+import { startDispatchRole } from '../../src/compose/dispatch.ts'
 import { readConfig } from '../../src/config.ts'
 import type { OperatorRole } from '../../src/core/accounts/operator-permissions.ts'
 import { parseUsd } from '../../src/core/kernel/money.ts'
@@ -26,7 +27,6 @@ import {
   type SimulatedProviders,
   startSimulatedProviders,
 } from '../../tools/simulated-providers/start-simulated-providers.ts'
-import { startDispatchRole } from '../../workers/dispatch-role.ts'
 import { startSettlementRole } from '../../workers/settlement-role.ts'
 import { openTestOperator } from './billing.ts'
 import { createTestDatabase, createTestRedis, type TestDatabase, type TestRedis } from './services.ts'

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance, HTTPMethods } from 'fastify'
 import pino from 'pino'
-import { createApiRuntime } from '../../src/compose/api-runtime.ts'
+import { createApiRuntime } from '../../src/compose/api.ts'
 import { readConfig } from '../../src/config.ts'
 
 export interface RegisteredRoute {

@@ -14,6 +14,7 @@ import type { RunFinish } from '../../src/calls/worker/finish-calls.ts'
 import { RunningCalls } from '../../src/calls/worker/running-calls.ts'
 import { createSlotPool } from '../../src/calls/worker/worker-slots.ts'
 import { type CallPath, type CallPathParts, connectCallPath } from '../../src/compose/call-path.ts'
+import { type ComposedDispatch, composeDispatch } from '../../src/compose/dispatch.ts'
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import { NOTHING_USED } from '../../src/core/calls/call-outcome.ts'
 import { type ControlMessage, encodeFrames, type Frame } from '../../src/core/calls/frames.ts'
@@ -32,7 +33,6 @@ import {
   watchEpoch,
 } from '../../src/platform/redis/redis-epoch.ts'
 import { accountKeys, allowanceKey, shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
-import { type ComposedDispatch, composeDispatch } from '../../workers/dispatch-role.ts'
 import { startSettlementWorker } from '../../workers/settlement-worker.ts'
 import { UNMEASURED } from '../helpers/chain-parts.ts'
 import { type FinishModels, finishCalls } from './model-finish.ts'
@@ -362,14 +362,12 @@ export class Gateway {
         catalog: () => CATALOG,
         bodies: BODIES_IN_JOBS,
         archive: NO_ARCHIVE,
-        settings: {
-          concurrency: SLOTS,
-          pool,
-          lockMs: LOCK_MS,
-          graceMs: 1_000,
-          unconfirmedSettlementsMax: SETTLEMENTS_KEPT,
-          wholeCompletionBytesMax: 0,
-        },
+        concurrency: SLOTS,
+        pool,
+        lockMs: LOCK_MS,
+        graceMs: 1_000,
+        unconfirmedSettlementsMax: SETTLEMENTS_KEPT,
+        wholeCompletionBytesMax: 0,
         logger: LOGGER,
         clock: () => this.time.nowMs,
         fleetClock: () => this.time.nowMs,

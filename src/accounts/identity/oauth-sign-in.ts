@@ -30,6 +30,8 @@ export type OauthOutcome =
   | { kind: 'linked' }
   | { kind: 'problem'; problem: OauthProblem; isLinking: boolean }
 
+export type OauthSignIn = ReturnType<typeof createOauthSignIn>
+
 /**
  * Sign-in with an identity provider. It opens an account, or signs in to the linked one. It links automatically only if
  * the provider and this gateway both verified the same address: an account that was opened with a stranger's address

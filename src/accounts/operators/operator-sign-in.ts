@@ -13,6 +13,8 @@ export type OperatorSignInOutcome =
   | { kind: 'begun'; token: string; expiresAt: Date; next: string | null }
   | { kind: 'problem'; problem: OperatorSignInProblem }
 
+export type OperatorSignIn = ReturnType<typeof createOperatorSignIn>
+
 /**
  * Single sign-on of operators at one OpenID Connect provider. It signs in existing operators that are not disabled: by
  * their verified email the first time, and later by the provider's id. It adds no operators.

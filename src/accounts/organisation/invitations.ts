@@ -15,6 +15,8 @@ export interface SentInvitation {
   token: string | null
 }
 
+export type Invitations = ReturnType<typeof createInvitations>
+
 /** Invites people to an organisation, by a message with a link or by the link alone. */
 export function createInvitations(deps: {
   store: InvitationStore

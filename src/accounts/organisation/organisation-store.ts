@@ -10,6 +10,8 @@ const OWNED_MAX = 20
 /** The lock on the person's row serializes counting. */
 const LOCK_PERSON = 'SELECT id FROM accounts WHERE id = $1 FOR UPDATE'
 
+export type OrganisationStore = ReturnType<typeof createOrganisationStore>
+
 /** `lowBalancePico` is the threshold of new organisations. */
 export function createOrganisationStore(postgres: Postgres, lowBalancePico: PicoUsd) {
   return {

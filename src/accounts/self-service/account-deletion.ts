@@ -29,6 +29,8 @@ const REVOKE_MADE_KEYS = `
 UPDATE api_keys SET state = 'revoked', revoked_at = now()
 WHERE created_by = $1 AND account_id <> $1 AND state = 'active'`
 
+export type AccountDeletion = ReturnType<typeof createAccountDeletion>
+
 export function createAccountDeletion(deps: {
   postgres: Postgres
   holds: Pick<HoldStore, 'balance'>

@@ -15,6 +15,8 @@ const LEDGER_PAGE = 500
 const LEDGER_LINES_MAX = 50_000
 const ROWS_MAX = 10_000
 
+export type AccountExport = ReturnType<typeof createAccountExport>
+
 /**
  * Exports all stored data of an account and its holder, except secrets, which cannot be read, and calls, which are
  * exported as CSV.

@@ -29,6 +29,8 @@ export function createBudgetChange(options: {
   }
 }
 
+export type MonthlyBudgets = ReturnType<typeof createMonthlyBudgets>
+
 /** Changes of the monthly budgets of accounts and members. Each resolves once every instance applies it. */
 export function createMonthlyBudgets(options: {
   accounts: Pick<AccountStore, 'setMonthlyLimit'>

@@ -37,6 +37,8 @@ FROM accounts AS account
 JOIN ledger_totals AS total ON total.account_id = account.id AND total.ledger_account = 'customer:' || $1
 WHERE account.id = $1 ORDER BY 1`
 
+export type AccountLedgerStore = ReturnType<typeof createAccountLedgerStore>
+
 /** An account's ledger for operators. Uses the pool of reports. */
 export function createAccountLedgerStore(postgres: Postgres) {
   return {

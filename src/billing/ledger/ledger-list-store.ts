@@ -194,7 +194,7 @@ export function positionAfter(lines: readonly DetailedLedgerLine[], before: Ledg
 }
 
 /** The sum of one ledger account, or of all customers or receivables. Pico-USD. */
-interface LedgerSum {
+export interface LedgerSum {
   ledgerAccount: string
   accounts: number
   entries: number

@@ -55,6 +55,8 @@ FROM accounts AS account WHERE account.id = $1`
 /** Later than every call: the end of a year that four digits write. */
 const EVER_MS = Date.UTC(9999, 11, 31)
 
+export type ReadStatement = ReturnType<typeof createStatementReader>
+
 /** Reads the statement of an account; null when there are more lines than `linesMax`. */
 export function createStatementReader(postgres: Postgres) {
   return (accountId: string, { fromMs, toMs }: TimeRange, linesMax: number): Promise<Statement | null> =>

@@ -73,6 +73,8 @@ ORDER BY "isTotal" DESC, place LIMIT $6::integer`
 
 type Row = Record<keyof MarginSums, string> & { group: string | null }
 
+export type MarginStore = ReturnType<typeof createMarginStore>
+
 export function createMarginStore(postgres: Postgres) {
   return {
     /**

@@ -4,6 +4,8 @@ import type { StoredResponseStore } from './stored-response-store.ts'
 /** How often the instance confirms its calls, and finds those that were cancelled. */
 const RENEWED_EVERY_MS = 2_000
 
+export type BackgroundCalls = ReturnType<typeof createBackgroundCalls>
+
 /**
  * The calls of this instance whose responses are read later. One statement confirms all of them at an interval, so that
  * a response whose instance has ended reads as failed. A call whose response was cancelled or deleted is ended.

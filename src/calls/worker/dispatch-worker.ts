@@ -16,7 +16,7 @@ import { runningHold } from './restored-holds.ts'
 import { type CallRunnerDependencies, runCall } from './run-call.ts'
 import { type SlotPool, WorkerSlots } from './worker-slots.ts'
 
-interface DispatchWorkerOptions extends Omit<CallRunnerDependencies, 'leases'> {
+export interface DispatchWorkerOptions extends Omit<CallRunnerDependencies, 'leases'> {
   bodies: HeldBodies
   jobs: ClaimedJobs<CallJob>
   /** The same queue, for calls whose job Redis lost. */

@@ -83,7 +83,7 @@ export function byKey(app: FastifyInstance, scope: KeyScope, refusal: string): E
       return { accountId, holder: accountId, reader: 'owner' }
     },
     author: (request) => askingKey(request).keyId,
-    record: createRecordKeyAction(app.services),
+    record: createRecordKeyAction(app.accounts),
   }
 }
 
@@ -110,7 +110,7 @@ export const bySession = (
 ): EditorAccess & ReportAccess => ({
   hooks: { onRequest: [app.requirePermission(permission)] },
   changing: { onRequest: [app.requirePermission(changing)] },
-  slots: app.services.consoleSlots,
+  slots: app.billing.consoleSlots,
   query: {},
   requester: (request) => {
     const { id } = actingOn(request).account

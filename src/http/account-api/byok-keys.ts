@@ -33,7 +33,7 @@ export const providerKeysRoute =
 /** The same under /console/api, for the session's account, with what its page shows besides. */
 export const consoleByokKeyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const access = bySession(app, 'view_integrations', 'integrations')
-  const feePercent = String(app.services.limits.byokFeePercent)
+  const feePercent = String(app.accounts.limits.byokFeePercent)
   registerRoutes(app, '/provider-keys', access, ByokKeyList, (providers) => ({
     provider_names: Object.fromEntries([...providers.values()].map(({ id, name }) => [id, name])),
     fee_percent: feePercent,
@@ -48,7 +48,8 @@ function registerRoutes(
   page: TSchema,
   more: (providers: Providers) => object = () => ({}),
 ): void {
-  const { byokKeys, keyChecker, catalog, mailByokKeyAdded } = app.services
+  const { byokKeys, keyChecker, mailByokKeyAdded } = app.accounts
+  const { snapshot: catalog } = app.catalog
   const options = { ...hooks, bodyLimit: BODY_LIMIT_BYTES }
   const changingOptions = { ...access.changing, bodyLimit: BODY_LIMIT_BYTES }
   const slots = createSlots({

@@ -42,7 +42,8 @@ const feedbackBy: FastifyPluginAsyncTypebox<{ path: string; access: AccountAcces
   app,
   { path, access },
 ) => {
-  const { reports, putFeedback, clock } = app.services
+  const { clock } = app.accounts
+  const { reports, putFeedback } = app.billing
   const slots = lookupSlots()
   const schema = {
     summary: 'How well a call of `auto` was answered',

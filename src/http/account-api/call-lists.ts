@@ -93,7 +93,7 @@ const positionOf = (after: CallCursor | null): CallPosition | null =>
 export const generationsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { reports } = app.services
+    const { reports } = app.billing
     const slots = lookupSlots()
     const schema = {
       summary: 'One call: tokens, cost, rates, timings',
@@ -126,8 +126,9 @@ const FILTERS = {
 
 /** GET /console/api/calls, its CSV export and single calls, for the session's account. */
 export const consoleCallRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { consoleSlots: slots, promptLogs, keys } = services
+  const { promptLogStore: promptLogs } = app.calls
+  const { keys } = app.accounts
+  const { consoleSlots: slots } = app.billing
   const ofAccount = {
     ...bySession(app, 'usage'),
     slots,
@@ -162,7 +163,7 @@ export const consoleCallRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/calls/:id', { ...hooks, schema }, async (request) => {
     const { accountId, holder } = requester(request)
     // Waiting for a running call does not occupy a report slot; only its reads do.
-    const find = settledCall(services.reports, request.params.id, accountId, '', (read) =>
+    const find = settledCall(app.billing.reports, request.params.id, accountId, '', (read) =>
       slots.run(holder, read),
     )
     const call = await lookups.run(holder, find)
@@ -180,7 +181,8 @@ function registerList(
   path: string,
   { requester, hooks, slots, viewOf, ...audience }: Audience,
 ): void {
-  const { reports, clock } = app.services
+  const { clock } = app.accounts
+  const { reports } = app.billing
   const schema = {
     summary: "An account's settled calls, newest first, in pages or as one CSV stream",
     querystring: Type.Object({ ...TIME_RANGE, ...(audience.query as Record<never, TSchema>) }, CLOSED),

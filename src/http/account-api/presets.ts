@@ -31,7 +31,7 @@ function presetRoutes(
   accessOf: (app: FastifyInstance) => EditorAccess,
 ): FastifyPluginAsyncTypebox {
   return async (app) => {
-    const { presets, throttleAccount } = app.services
+    const { presets, throttleAccount } = app.accounts
     const { requester, hooks, changing, schema, author, record } = accessOf(app)
     const ofName = { ...schema, params: Type.Object({ name: Type.String() }) }
     const changes = { ...changing, bodyLimit: BODY_LIMIT_BYTES }

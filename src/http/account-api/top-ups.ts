@@ -63,9 +63,8 @@ function registerRoutes(
   { requester, hooks, schema, record }: EditorAccess,
   { shown, more, opening: ofHolder }: TopUpRoutes,
 ): void {
-  const { services } = app
-  const { topUps, payments } = services.payments
-  const options = topUpOptions(services)
+  const { topUps, payments } = app.billing.payments
+  const options = topUpOptions(app.billing)
   const range = { minPico: parseUsd(options.min_usd), maxPico: parseUsd(options.max_usd) }
   const slots = createSlots({
     max: OPENING_MAX,

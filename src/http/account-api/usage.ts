@@ -28,7 +28,8 @@ function registerRoute(
   path: string,
   { requester, hooks, slots, query: account }: ReportAccess,
 ): void {
-  const { reports, clock } = app.services
+  const { clock } = app.accounts
+  const { reports } = app.billing
   const schema = {
     summary: 'Calls, tokens and cost of an account by day, model or key',
     querystring: Type.Object(

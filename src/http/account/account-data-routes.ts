@@ -30,7 +30,9 @@ const withResponses = (exported: string, turns: readonly ReadResponse[]): Buffer
 
 /** Export and deletion of the stored data of the signed-in person, and of the session's organisation. */
 export const accountDataRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { accountExport, accountDeletion, storedResponses, cookies, consoleSlots, clock } = app.services
+  const { storedResponses } = app.calls
+  const { accountExport, accountDeletion, cookies, clock } = app.accounts
+  const { consoleSlots } = app.billing
   const ofSession = { onRequest: [app.requireSession] }
   const ofOwner = { onRequest: [app.requirePermission('ownership')] }
   const deleting = { schema: { body: DeleteAccountBody } }

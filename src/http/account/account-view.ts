@@ -1,8 +1,6 @@
+import type { FastifyInstance } from 'fastify'
 import { type Account, accountName } from '../../accounts/account-store.ts'
-import type { FreeCredits } from '../../accounts/free-credit.ts'
-import type { MemberStore } from '../../accounts/organisation/member-store.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
-import type { LedgerListStore } from '../../billing/ledger/ledger-list-store.ts'
 import { MAIL_PREFERENCES, type MailPreference } from '../../core/accounts/mail-preference.ts'
 import { isPermitted, type MemberRole, PERMISSIONS } from '../../core/accounts/member-permissions.ts'
 import { jsonView } from '../../core/api/json-view.ts'
@@ -13,25 +11,18 @@ import { type ActingSession, notSignedIn } from '../plugins/session.ts'
 
 type BalanceReader = Pick<HoldStore, 'balance'>
 
-export interface SessionViewServices {
-  holds: BalanceReader
-  ledger: Pick<LedgerListStore, 'freeCredit'>
-  freeCredits: Pick<FreeCredits, 'find'>
-  members: Pick<MemberStore, 'organisationsOf'>
-}
-
 export type ActingPerson = Pick<ActingSession, 'person' | 'account' | 'role'>
 
 /** The signed-in person, the session's account, and its money. Throws ApiError if the account was just suspended. */
 export async function sessionView(
   { person, account, role }: ActingPerson,
-  services: SessionViewServices,
+  app: Pick<FastifyInstance, 'accounts' | 'billing'>,
 ): Promise<SessionView> {
   const [organisations, balance, freeCreditPico, freeCredit] = await Promise.all([
-    services.members.organisationsOf(person.id),
-    balanceView(account, services.holds),
-    services.ledger.freeCredit(account.id),
-    services.freeCredits.find(account.id),
+    app.accounts.members.organisationsOf(person.id),
+    balanceView(account, app.billing.holds),
+    app.billing.ledger.freeCredit(account.id),
+    app.accounts.freeCredits.find(account.id),
   ])
   const { state } = account
   if (state === 'suspended') throw notSignedIn()

@@ -16,7 +16,8 @@ const SESSION_CHARS_MAX = 100
 
 /** The sessions of an account: calls that named the same conversation. */
 export const callSessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { reports, consoleSlots: slots, clock } = app.services
+  const { clock } = app.accounts
+  const { reports, consoleSlots: slots } = app.billing
   const { hooks, requester } = bySession(app, 'usage')
 
   const listing = { response: { 200: CallSessionList } }

@@ -3,6 +3,8 @@ import { secureHeaders } from '../plugins/security-headers.ts'
 import { PLAYGROUND_PATH } from './playground-route.ts'
 
 export interface ConsoleScopeOptions {
+  /** Whether browsers reach the gateway by https. */
+  isSecure: boolean
   /** Registers the routes. */
   routes: (scope: FastifyInstance) => Promise<void>
 }
@@ -14,8 +16,7 @@ const BODY_LIMIT_BYTES = 16 * 1024
  * The JSON API of the console's pages; src/core/api has its types. A separate scope, so that its hooks do not slow down
  * calls.
  */
-export const consoleScope: FastifyPluginAsync<ConsoleScopeOptions> = async (app, { routes }) => {
-  const { isSecure } = app.services
+export const consoleScope: FastifyPluginAsync<ConsoleScopeOptions> = async (app, { isSecure, routes }) => {
   await secureHeaders(app, 'own-pages', isSecure)
   app.addHook('onRequest', async (_, reply) => {
     reply.header('cache-control', 'no-store')

@@ -26,9 +26,9 @@ const UNREAD_MAX_BYTES = 256 * 1024
 
 /** GET /live: an account's balance changes and settled calls, as server-sent events. */
 export const liveRoute: FastifyPluginAsync = async (app) => {
-  const { services } = app
-  const { accounts, holds, logger } = services
-  const feed = createLiveFeed(services)
+  const { accounts, logger } = app.accounts
+  const { holds } = app.billing
+  const feed = createLiveFeed({ ...app.accounts, ...app.billing })
   const open = new Set<ServerResponse>()
   // Runs before the server waits for responses to end, because these never would.
   app.addHook('preClose', async () => {

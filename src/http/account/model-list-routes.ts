@@ -26,7 +26,8 @@ const RATES_WAIT_MS = 1_000
 
 /** Capabilities and speed of models, for everyone; and the providers of a model, for people who can pin one. */
 export const modelRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { catalog, modelStats, rateHistory } = app.services
+  const { models: modelStats } = app.billing.reports
+  const { snapshot: catalog, rateHistory } = app.catalog
   const list = renderedOnce()
   const modelOf = (id: string): Model => {
     const model = findModel(catalog(), id)

@@ -21,8 +21,8 @@ const pathOf = (id: SurfaceId): string => `${PLAYGROUND_PATH}/${id}`
  * session. So checks, grants, limits, hold, charge and response are those of any call.
  */
 export const playgroundRoute: FastifyPluginAsync = async (app) => {
-  const { keys, clock } = app.services
-  app.decorate('services', { ...app.services, paidCalls: null })
+  const { keys, clock } = app.accounts
+  app.decorate('calls', { ...app.calls, paidCalls: null })
   app.decorateRequest('callStarted', undefined)
   app.addHook('onRequest', app.requirePermission('keys'))
   app.addHook('onRequest', async (request, reply) => {

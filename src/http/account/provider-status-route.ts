@@ -55,18 +55,17 @@ const schema = { response: { 200: ProviderStatusList } }
 
 /** GET /provider-status, public if operators publish it. */
 export const providerStatusRoute: FastifyPluginAsync = async (app) => {
-  const { services } = app
   app.get('/provider-status', { schema }, async (_request, reply) => {
-    const { providerStatusPublic } = await services.settings.read()
+    const { providerStatusPublic } = await app.operators.settings.read()
     if (!providerStatusPublic)
       throw new ApiError('not_found', 'The status of providers is not public on this gateway.')
     reply.header('cache-control', 'public, max-age=30')
-    return services.providerStatus()
+    return app.catalog.providerStatus()
   })
 }
 
 /** The same for operators, regardless of that setting. */
 export const operatorProviderStatusRoute: FastifyPluginAsync = async (app) => {
-  const { providerStatus } = app.services
+  const { providerStatus } = app.catalog
   app.get('/provider-status', { ...needs('read'), schema }, () => providerStatus())
 }

@@ -13,7 +13,9 @@ const ROWS_MAX = 100
 
 /** GET /usage/refusals: requests of the account's keys that were refused before a call was admitted. */
 export const refusalRoute: FastifyPluginAsyncTypebox = async (app) => {
-  const { refusalStore, consoleSlots, clock } = app.services
+  const { refusalStore } = app.calls
+  const { clock } = app.accounts
+  const { consoleSlots } = app.billing
   const { requester, hooks } = bySession(app, 'usage')
   app.get(
     '/usage/refusals',

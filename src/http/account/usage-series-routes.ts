@@ -41,7 +41,8 @@ const READS_PER_MINUTE = 120
 
 /** Usage and cost of an account's calls over time, by model, key or member, as JSON and as a download. */
 export const usageSeriesRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { reports, clock, consoleSlots } = app.services
+  const { clock } = app.accounts
+  const { reports, consoleSlots } = app.billing
   const { requester, hooks } = bySession(app, 'usage')
   // Computing the buckets of a year takes some milliseconds of the processor before any query.
   const reads = createWindowLimit({

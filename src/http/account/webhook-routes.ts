@@ -26,8 +26,7 @@ export const DELIVERIES_SHOWN = 50
 
 /** The webhooks of an account: endpoints, their secrets (shown once), and deliveries. */
 export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { endpoints, deliveries, retryDelivery, throttleAccount } = services
+  const { endpoints, deliveries, retryDelivery, throttleAccount } = app.accounts
   const toView = { onRequest: [app.requirePermission('view_integrations')] }
   const toChange = { onRequest: [app.requirePermission('integrations')] }
   const ofEndpoint = { ...toChange, schema: { params: OfId } }
@@ -48,7 +47,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const creating = { ...toChange, schema: { body: NewWebhookBody, response: { 201: CreatedWebhook } } }
   app.post('/webhooks', creating, async (request, reply) => {
     const accountId = actingOn(request).account.id
-    const check = checkWebhookUrl(request.body.url, services.config.webhooksAllowPrivate)
+    const check = checkWebhookUrl(request.body.url, app.accounts.config.webhooksAllowPrivate)
     if (check.kind === 'refused') throw invalid('url', `This URL ${check.reason}.`)
     const types = readEventTypes(request.body.event_types)
     const existing = await endpoints.list(accountId)
@@ -77,7 +76,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
     await app.recordAction(request, 'webhook.secret_rotated', id, { url })
     return {
       secret,
-      old_secret_signs_until: isoTime(services.clock() + ROTATION_OVERLAP_MS),
+      old_secret_signs_until: isoTime(app.accounts.clock() + ROTATION_OVERLAP_MS),
     }
   })
 

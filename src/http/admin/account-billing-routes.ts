@@ -16,7 +16,8 @@ const OfTopUp = Type.Object({ id: Type.String(), topUpId: Type.String() })
 
 /** The saved card, automatic top-ups and invoices of an account, and refunds of its top-ups. */
 export const accountBillingRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { payments, accountManagement, refundTopUp } = app.services
+  const { payments, refundTopUp } = app.billing
+  const { accountManagement } = app.operators
   const reading = { ...needs('read'), schema: { params: OfId, response: { 200: AccountBilling } } }
   app.get('/accounts/:id/billing', reading, async ({ params: { id } }) => ({
     auto_top_up: await autoTopUpView(payments, id),

@@ -39,7 +39,8 @@ const CSV_PAGE = 1_000
 
 /** The ledger of one account: every movement with the balance after it, its totals by kind, and a CSV export. */
 export const accountLedgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { accountManagement, accountLedger, auditLog } = app.services
+  const { accountLedger } = app.billing
+  const { accountManagement, auditLog } = app.operators
   const slots = reportSlots(REPORTS_MAX, REPORTS_PER_OPERATOR_MAX)
 
   /** The authors of credits and adjustments, by reference. */

@@ -14,7 +14,7 @@ const NO_LIMITS = { requestsPerMinute: 1_000_000, concurrentCalls: 1_000_000 }
 
 /** Opening accounts for customers, inviting them, and issuing their keys. */
 export const accountOpeningRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { accountManagement, accountOpening, clock } = app.services
+  const { accountManagement, accountOpening, hostClock: clock } = app.operators
   app.post(
     '/accounts',
     { ...needs('accounts.write'), schema: { body: NewAccountRequest, response: { 201: AccountOpened } } },

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import {
   type Account,
@@ -10,7 +11,6 @@ import {
 import type { StoredKey } from '../../accounts/key-store.ts'
 import type { MailOutcome, SentMail } from '../../accounts/mail/sent-mail-store.ts'
 import type { UsageRow } from '../../billing/reports/usage-store.ts'
-import type { ApiServices } from '../../compose/api.ts'
 import type { RateLimits } from '../../core/accounts/api-key.ts'
 import {
   AccountLimitsRequest,
@@ -41,11 +41,10 @@ const AccountSearch = Type.Object({ search: Type.Optional(Type.String()), ...ID_
 
 /** Accounts: search, suspend, resume, limit, credit and adjust. */
 export const accountRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { accountManagement, directory, sentMails } = services
+  const { accountManagement, directory, sentMails } = app.operators
   const find = accountManagement.find
   const detailOf = async (idOrEmail: string): Promise<OperatorAccountDetail> =>
-    accountDetail(await find(idOrEmail), services)
+    accountDetail(await find(idOrEmail), app)
 
   app.get(
     '/accounts',
@@ -157,24 +156,18 @@ const balanceChanged = (
 const SPEND_DAYS = 30
 const LISTED = 20
 
-type AccountDetailServices = Pick<
-  ApiServices,
-  'hasHolder' | 'holds' | 'keys' | 'members' | 'usage' | 'payments' | 'directory' | 'auditLog'
-> & { clock: () => number }
-
 /** The view of one account for operators. It shows the ledger's data even if Redis is away. */
-async function accountDetail(
-  account: Account,
-  services: AccountDetailServices,
-): Promise<OperatorAccountDetail> {
-  const { keys, usage, payments, directory, auditLog, clock } = services
+async function accountDetail(account: Account, app: FastifyInstance): Promise<OperatorAccountDetail> {
+  const { keys } = app.accounts
+  const { usage, payments } = app.billing
+  const { directory, auditLog, hostClock: clock } = app.operators
   const { id } = account
   const now = clock()
   const lastDays = { fromMs: now - SPEND_DAYS * DAY_MS, toMs: now + 1 }
   const [hasHolder, holds, memberships, apiKeys, spend, topUps, suspensions, done] = await Promise.all([
-    services.hasHolder(id),
-    services.holds.inspect(id).catch(() => null),
-    membershipsOf(account, services),
+    app.operators.hasHolder(id),
+    app.billing.holds.inspect(id).catch(() => null),
+    membershipsOf(account, app.accounts),
     keys.list(id),
     usage.usage(id, lastDays, 'day', SPEND_DAYS + 1),
     payments.payments.list({ accountId: id, limit: LISTED }),
@@ -203,7 +196,7 @@ async function accountDetail(
 
 async function membershipsOf(
   account: Account,
-  { members }: Pick<ApiServices, 'members'>,
+  { members }: FastifyInstance['accounts'],
 ): Promise<OperatorAccountDetail['memberships']> {
   if (isPerson(account)) {
     const found = await members.organisationsOf(account.id)

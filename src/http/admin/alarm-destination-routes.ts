@@ -12,7 +12,7 @@ import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 /** /alarm-destinations: where alarms are sent. Responses never contain targets. */
 export const alarmDestinationRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { alarmDestinations } = app.services
+  const { alarmDestinations } = app.operators
   const answer = { 200: AlarmDestinationView }
 
   app.get(

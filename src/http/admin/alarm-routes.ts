@@ -30,7 +30,7 @@ const ActionSearch = Type.Object({ target: Type.Optional(Type.String()), ...ID_P
 
 /** GET /alarms and POST /alarms/:id/acknowledge; GET /actions: the audit log of operators. */
 export const alarmRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { alarms, auditLog, accountManagement, directory, clock } = app.services
+  const { alarms, auditLog, accountManagement, directory, hostClock: clock } = app.operators
   /** The account of each alarm by its id, with its name. */
   const namesOf = async (listed: readonly StoredAlarm[]): Promise<Map<string, string>> =>
     directory.names([...new Set(listed.flatMap((alarm) => alarmAccount(alarm) ?? []))])

@@ -16,7 +16,8 @@ const ASKED_SECONDS = 600
 
 /** GET /audit/latest and /audit/runs: results of audits; POST /audit/run?full requests one from the settlement process. */
 export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { audits, auditLog, redis } = app.services
+  const { audits } = app.billing
+  const { auditLog, redis } = app.operators
   const view = async (): Promise<AuditView> => {
     const [isAsked, isRunning, run] = await Promise.all([
       redis.exists(AUDIT_ASKED),

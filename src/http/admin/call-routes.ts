@@ -47,7 +47,10 @@ const ACCOUNTS_MAX = 1_000
 
 /** GET /calls: a search over settled calls of all accounts; GET /calls/:id/timeline: one call, also while it runs. */
 export const callRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { directory, keys, calls, promptLogs, queues, clock } = app.services
+  const { promptLogStore: promptLogs } = app.calls
+  const { keys } = app.accounts
+  const { calls } = app.billing
+  const { directory, queues, hostClock: clock } = app.operators
   const slots = reportSlots(SEARCHES_MAX, SEARCHES_MAX)
   const accountsNamed = async (text: string): Promise<string[]> =>
     (await directory.page({ search: text, after: null, limit: ACCOUNTS_MAX })).map(({ id }) => id)

@@ -27,7 +27,7 @@ const EFFECTS_SHOWN = 100
 
 /** The current catalog, the operator's edits and their versions, and the rate history of models. */
 export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { catalog, catalogEdits, catalogManagement, previewEdits, rateHistory } = app.services
+  const { snapshot: catalog, catalogEdits, catalogManagement, previewEdits, rateHistory } = app.catalog
   app.get('/catalog', { ...needs('read'), schema: { response: { 200: CatalogView } } }, async () => {
     const { version, generatedAt, models, offers } = catalog()
     const edits = await catalogEdits.current()

@@ -10,7 +10,7 @@ import { keyView, readRateLimits } from './account-routes.ts'
 
 /** Keys of accounts: revoke, pause, resume and edit. */
 export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { keyManagement, clock } = app.services
+  const { keyManagement, hostClock: clock } = app.operators
   app.post(
     '/keys/:id/revoke',
     { ...needs('accounts.suspend'), schema: { params: OfId, response: { 200: OperatorKey } } },

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { FastifyPluginAsync } from 'fastify'
-import type { ApiServices } from '../../compose/api.ts'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { LiveView } from '../../core/api/operations.ts'
 import { eventsOf } from '../../core/api/reference/stream-events.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
@@ -9,17 +8,15 @@ import { readProcesses } from '../../platform/observability/process-report.ts'
 import { readTraffic } from '../../platform/observability/traffic.ts'
 import { trafficSlots } from '../../platform/observability/traffic-counts.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
-import { isSettlementBehind, type Queues, readQueues } from '../../platform/queues/queue-stats.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
-import { breakerViews, type FollowedBreakers } from '../account-api/offer-view.ts'
+import { isSettlementBehind, readQueues } from '../../platform/queues/queue-stats.ts'
+import { breakerViews } from '../account-api/offer-view.ts'
 import { startEventStream, whenResponseCloses } from '../calls/event-stream.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { liveTraffic } from './traffic-routes.ts'
 
 /** GET /live: the current metrics, every second, as server-sent events. */
 export const liveRoutes: FastifyPluginAsync = async (app) => {
-  const { services } = app
-  const board = new LiveBoard(() => liveView(services))
+  const board = new LiveBoard(() => liveView(app))
   app.addHook('preClose', async () => board.close())
 
   // No HEAD: Node would send nothing of its response before its end.
@@ -117,16 +114,10 @@ const WINDOW_MS = 10_000
 /** Every process has reported a second by then. */
 const REPORTED_AFTER_MS = 2_000
 
-interface LiveServices extends Pick<ApiServices, 'alarms'> {
-  redis: Redis
-  queues: Queues
-  offers: { health: FollowedBreakers }
-  clock: () => number
-}
-
 /** Builds one message. Never rejects: unavailable values are null. */
-async function liveView(services: LiveServices): Promise<LiveView> {
-  const { redis, queues, alarms, offers, clock } = services
+async function liveView(app: FastifyInstance): Promise<LiveView> {
+  const { offers } = app.catalog
+  const { redis, queues, alarms, hostClock: clock } = app.operators
   const now = clock()
   const toMs = Math.floor((now - REPORTED_AFTER_MS) / 1000) * 1000
   const fromMs = toMs - WINDOW_MS

@@ -28,7 +28,9 @@ const EMPTY_HOUR = { succeeded: 0, failed: 0, firstTokenP50Ms: null, firstTokenP
 
 /** All offers and providers with health, measurements and margin; and closing breakers. */
 export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { catalog, offers, offerManagement, providerHours, clock } = app.services
+  const { providerHours } = app.billing
+  const { snapshot: catalog, offers } = app.catalog
+  const { offerManagement, hostClock: clock } = app.operators
   const offersByProvider = (): Map<string, Offer[]> =>
     Map.groupBy(catalog().offers.values(), ({ provider }) => provider.id)
   const enabling = {

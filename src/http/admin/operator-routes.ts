@@ -19,7 +19,7 @@ import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 /** Operators and their admin keys: list, add, change the role, disable and enable. */
 export const operatorRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { operatorManagement, clock } = app.services
+  const { operatorManagement, hostClock: clock } = app.operators
   app.get(
     '/operators',
     { ...needs('read'), schema: { response: { 200: List(OperatorDetail) } } },

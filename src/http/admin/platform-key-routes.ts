@@ -9,7 +9,7 @@ const BODY_LIMIT_BYTES = 16 * 1024
 
 /** The gateway's own keys at providers: store and remove; they are never returned. */
 export const platformKeyRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { catalog, platformKeys } = app.services
+  const { snapshot: catalog, platformKeys } = app.catalog
   app.post(
     '/providers/:id/key',
     {

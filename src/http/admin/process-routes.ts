@@ -12,7 +12,8 @@ const TIMEOUT_MS = 2_000
 
 /** GET /processes and /queues: running processes and waiting jobs. */
 export const processRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { redis, queues, claimWait, clock } = app.services
+  const { claimWait } = app.billing
+  const { redis, queues, hostClock: clock } = app.operators
   const once = createSingleFlight()
 
   app.get('/processes', { ...needs('read'), schema: { response: { 200: List(ProcessView) } } }, async () => ({

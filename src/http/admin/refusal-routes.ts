@@ -21,7 +21,8 @@ const REPORTS_MAX = 2
 
 /** GET /refusals: requests that were refused before a call was admitted, of all accounts or one. */
 export const refusalRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { refusalStore, accountManagement, clock } = app.services
+  const { refusalStore } = app.calls
+  const { accountManagement, hostClock: clock } = app.operators
   const slots = reportSlots(REPORTS_MAX, REPORTS_MAX)
   app.get(
     '/refusals',

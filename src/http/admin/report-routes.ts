@@ -25,7 +25,8 @@ const REPORTS_MAX = 2
 
 /** GET /margin: revenue, cost and margin; GET /ledger: the sums of the ledger's accounts. */
 export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { margin, sumLedger, directory, clock } = app.services
+  const { margin, sumLedger } = app.billing
+  const { directory, hostClock: clock } = app.operators
   const slots = reportSlots(REPORTS_MAX, REPORTS_MAX)
   const once = createSingleFlight()
 

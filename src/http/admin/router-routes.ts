@@ -12,7 +12,7 @@ const MEDIUM_DIFFICULTY = 0.5
 
 /** What `auto` chooses, by model and kind of task. */
 export const routerRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { readAutoChoices, catalog } = app.services
+  const { readAutoChoices, snapshot: catalog } = app.catalog
   const once = createSingleFlight()
   const view = async (): Promise<RouterView> => ({
     object: 'router',

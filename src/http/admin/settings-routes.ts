@@ -4,7 +4,7 @@ import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 /** GET and PATCH /settings: settings that operators can change while the gateway runs. */
 export const settingsRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { settings } = app.services
+  const { settings } = app.operators
   const answer = { 200: GatewaySettingsView }
   app.get('/settings', { ...needs('read'), schema: { response: answer } }, async () =>
     view(await settings.read()),

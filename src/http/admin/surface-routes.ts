@@ -12,7 +12,7 @@ const OfHolder = Type.Partial(Type.Object({ account: Type.String(), key_id: Type
 
 /** Granting surfaces to accounts and keys, and revoking grants. */
 export const surfaceRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { accountManagement, surfaceManagement } = app.services
+  const { accountManagement, surfaceManagement } = app.operators
   const findHolder = ({ account, key_id: keyId, every_account: everyAccount }: SurfaceHolderRequest) =>
     surfaceManagement.findHolder({
       ...(account && { account }),

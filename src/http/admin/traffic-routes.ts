@@ -25,7 +25,7 @@ const TrafficQuery = Type.Object(
 
 /** GET /traffic: requests, errors, calls, tokens and spend of the last minutes, as a series. */
 export const trafficRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { redis, clock } = app.services
+  const { redis, hostClock: clock } = app.operators
   const once = createSingleFlight()
 
   const ofTraffic = {

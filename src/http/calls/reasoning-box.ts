@@ -3,6 +3,8 @@ import type { Sealer } from '../../platform/sealing.ts'
 /** The sealing purpose. */
 export const REASONING_PURPOSE = 'reasoning'
 
+export type ReasoningBox = ReturnType<typeof createReasoningBox>
+
 /** Encrypts reasoning so that a client can pass it back; only the account that received it can. */
 export const createReasoningBox = (sealer: Sealer) => ({
   sealer:

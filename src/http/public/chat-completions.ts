@@ -19,7 +19,8 @@ import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } f
 export const chatCompletionsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { callPath: deps, paidCalls, presetCache } = app.services
+    const { calls: deps } = app
+    const { paidCalls, presetCache } = app.calls
     app.post(
       path,
       {

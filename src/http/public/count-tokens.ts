@@ -32,7 +32,8 @@ const COUNTED_EXACTLY = /^(gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|chatgpt-4o|o[134])(-|\
 export const countTokensRoute =
   (path: string, { id, isExtended }: Surface): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { catalog, limits, presetCache } = app.services
+    const { limits, presetCache } = app.calls
+    const { snapshot: catalog } = app.catalog
     const slots = createSlots({
       max: COUNTS_MAX,
       maxPerHolder: COUNTS_PER_ACCOUNT_MAX,

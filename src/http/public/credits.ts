@@ -14,7 +14,7 @@ const READS_PER_ACCOUNT_MAX = 10
 export const creditsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { reports } = app.services
+    const { reports } = app.billing
     const slots = createSlots({
       max: READS_MAX,
       maxPerHolder: READS_PER_ACCOUNT_MAX,

@@ -11,7 +11,8 @@ import { withPreset } from './use-preset.ts'
 export const extendedChatRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { callPath: deps, presetCache } = app.services
+    const { calls: deps } = app
+    const { presetCache } = app.calls
     app.post(
       path,
       {

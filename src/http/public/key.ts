@@ -26,7 +26,8 @@ interface KeyDependencies {
 export const keyRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { reports, limits, clock } = app.services
+    const { limits, clock } = app.accounts
+    const { reports } = app.billing
     const slots = createSlots({
       max: READS_MAX,
       maxPerHolder: READS_PER_ACCOUNT_MAX,

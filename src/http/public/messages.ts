@@ -30,7 +30,9 @@ const betasOf = ({ headers }: FastifyRequest): string => [headers['anthropic-bet
 export const messagesRoute =
   (path: string, { isExtended: anyWire }: Surface): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { catalog, callPath: deps, presetCache } = app.services
+    const { calls: deps } = app
+    const { presetCache } = app.calls
+    const { snapshot: catalog } = app.catalog
     // Under /v1 the surface is unavailable while no provider speaks the wire, and its errors are those of every path.
     const natively = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
       if (!anyWire && isSpoken(catalog())) speakMessages(request, reply, stableMessagesError)

@@ -25,7 +25,7 @@ import { isMessagesClient } from '../plugins/messages-wire.ts'
 export const modelsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { catalog } = app.services
+    const { snapshot: catalog } = app.catalog
     const schema = {
       summary: 'One opaque entry, `auto`; admin keys see the catalog',
       response: { 200: ModelList },
@@ -42,7 +42,7 @@ export const modelsRoute =
 export const catalogModelsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { catalog } = app.services
+    const { snapshot: catalog } = app.catalog
     const schema = {
       summary: 'The models that the key may name',
       response: { 200: Type.Union([CatalogModelList, MessagesModelList]) },
@@ -58,7 +58,7 @@ export const catalogModelsRoute =
 export const catalogModelRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { catalog } = app.services
+    const { snapshot: catalog } = app.catalog
     const schema = {
       summary: 'One model',
       params: Type.Object({ id: Type.String() }),

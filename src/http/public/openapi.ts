@@ -16,7 +16,8 @@ const HOST = /^[\w.:[\]-]{1,255}$/
 export const openapiRoute =
   (path: string): FastifyPluginAsync =>
   async (app) => {
-    const { publicUrl, paidCalls } = app.services
+    const { paidCalls } = app.calls
+    const { publicUrl } = app.accounts
     let document: string | undefined
     app.get(path, { schema: { summary: 'This document' } }, async (request, reply) => {
       document ??= JSON.stringify(describedSurfaces(app, app.surfaceContracts, paidCalls !== null))

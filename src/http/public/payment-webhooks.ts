@@ -15,7 +15,8 @@ const RETRY_AFTER_SECONDS = 10
  * vain; 400 for a forgery; 503 if it should be sent again.
  */
 export const paymentWebhooks: FastifyPluginAsync = async (app) => {
-  const { payments, logger } = app.services
+  const { logger } = app.calls
+  const { payments } = app.billing
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 

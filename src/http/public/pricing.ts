@@ -28,8 +28,8 @@ interface PricingDependencies {
 export const pricingRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const deps = app.services
-    const feed = renderedFeeds(deps)
+    const { snapshot, rateTimes } = app.catalog
+    const feed = renderedFeeds({ catalog: snapshot, rateTimes, logger: app.calls.logger })
 
     app.options(path, { schema: { hide: true } }, async (_request, reply) =>
       reply

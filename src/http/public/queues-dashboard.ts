@@ -17,8 +17,11 @@ const prefixOf = ({ opts: { prefix = '' } }: JobQueue) =>
   prefix === queuePrefix(0) ? {} : { prefix: `${prefix}:` }
 
 /** Bull Board for operators: every queue live, read-only, without the text of calls. */
-export const queuesDashboard: FastifyPluginAsync = async (app) => {
-  const { queues, isSecure, publicPath } = app.services
+export const queuesDashboard: FastifyPluginAsync<{ isSecure: boolean; publicPath: string }> = async (
+  app,
+  { isSecure, publicPath },
+) => {
+  const { queues } = app.operators
   const server = new FastifyAdapter()
   server.setBasePath(publicPath + PATH)
   // Read-only: a manually deleted settlement would be a lost charge.

@@ -42,15 +42,8 @@ import { withPreset } from './use-preset.ts'
 export const responsesRoute =
   (path: string, { id }: Pick<Surface, 'id'>): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { services } = app
-    const {
-      callPath: deps,
-      reasoningBox,
-      storedResponses: store,
-      backgroundCalls,
-      logger,
-      presetCache,
-    } = services
+    const { calls: deps } = app
+    const { reasoningBox, storedResponses: store, backgroundCalls, logger, presetCache } = app.calls
     app.post(
       path,
       {

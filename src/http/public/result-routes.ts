@@ -42,7 +42,7 @@ export const jsonRoute =
   (path, { id }) =>
   async (app) => {
     const { summary, body, normalize, write, makesFiles = false } = result
-    const deps = app.services.callPath
+    const deps = app.calls
     app.post(
       path,
       {
@@ -74,7 +74,7 @@ export const formRoute =
   (path, { id }) =>
   async (app) => {
     const { summary, body, normalize, files, write } = result
-    const deps = app.services.callPath
+    const deps = app.calls
     const limits = { ...FIELD_LIMITS, ...files }
     const uploads = { store: deps.files, logger: deps.logger, idleMs: deps.limits.bodyIdleMs }
     takeForms(app)

@@ -45,7 +45,7 @@ const ItemsQuery = Type.Object({
 export const storedResponsesRoute =
   (path: string, { id: surface }: Pick<Surface, 'id'>): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { storedResponses: store } = app.services
+    const { storedResponses: store } = app.calls
     const mayRead = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
       callingKey(request)
       done()

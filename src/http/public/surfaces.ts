@@ -20,7 +20,7 @@ import { feedbackRoute } from '../account-api/call-feedback.ts'
 import { generationsRoute, usageCallsRoute } from '../account-api/call-lists.ts'
 import { presetsRoute } from '../account-api/presets.ts'
 import { usageRoute } from '../account-api/usage.ts'
-import { crossOrigin } from '../plugins/cross-origin.ts'
+import { type CrossOriginOptions, crossOrigin } from '../plugins/cross-origin.ts'
 import { countTokensRoute } from './count-tokens.ts'
 import { creditsRoute } from './credits.ts'
 import { keyRoute } from './key.ts'
@@ -73,8 +73,8 @@ const ROUTES: Partial<Record<Surface['handler'], SurfaceRoute>> = {
 const UNDOCUMENTED = { hide: true }
 
 /** Routes the surfaces. Other paths under their versions require a key and then return 404 `surface_unavailable`. */
-export const surfaceRoutes: FastifyPluginAsync = async (app) => {
-  await app.register(crossOrigin, { corsOrigins: app.services.config.corsOrigins })
+export const surfaceRoutes: FastifyPluginAsync<CrossOriginOptions> = async (app, options) => {
+  await app.register(crossOrigin, options)
   const contracts = new Map<SurfaceId, string>()
   app.decorate('surfaceContracts', contracts)
   app.addHook('onRoute', (route) => {

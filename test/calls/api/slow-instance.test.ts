@@ -35,7 +35,7 @@ const connect = (name: string): Redis => {
   return redis
 }
 
-/** A worker, as workers/dispatch-role.ts composes its part in the relay. */
+/** A worker, as src/compose/dispatch.ts composes its part in the relay. */
 async function startWorker() {
   const calls = new RunningCalls()
   const publisher = new FramePublisher({

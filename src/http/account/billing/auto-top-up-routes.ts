@@ -26,11 +26,10 @@ const ASKING_MAX = 20
 
 /** The saved card of an account and its automatic top-ups. */
 export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { throttleAccount } = services
-  const { cards, autoTopUps } = services.payments
+  const { throttleAccount } = app.accounts
+  const { cards, autoTopUps } = app.billing.payments
   const { requester, hooks } = bySession(app, 'billing')
-  const options = topUpOptions(services)
+  const options = topUpOptions(app.billing)
   const amounts = { minPico: parseUsd(options.min_usd), maxPico: parseUsd(options.max_usd) }
   const slots = createSlots({
     max: ASKING_MAX,
@@ -38,7 +37,7 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
     maxPerHolder: 2,
     holderIsFull: 'Another request about the card of this account is running. Wait for it.',
   })
-  const view = (accountId: string) => autoTopUpView(services.payments, accountId)
+  const view = (accountId: string) => autoTopUpView(app.billing.payments, accountId)
   /** Runs a request to the rail, which may be away. */
   const asking = <T>(accountId: string, work: () => Promise<T>): Promise<T> =>
     slots.run(accountId, () => work().catch(refuseUnreachable))

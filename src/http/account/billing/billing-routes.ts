@@ -24,10 +24,9 @@ const LINES_MAX = 5_000
 
 /** The balance, the options of a top-up, and the ledger, for the account's holder. */
 export const billingRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { holds, ledger, readStatement, consoleSlots } = services
+  const { holds, ledger, readStatement, consoleSlots } = app.billing
   const { requester, hooks } = bySession(app, 'billing')
-  const options = topUpOptions(services)
+  const options = topUpOptions(app.billing)
 
   app.get('/billing', { ...hooks, schema: { response: { 200: BillingView } } }, async (request) => ({
     ...(await balanceView(actingOn(request).account, holds)),

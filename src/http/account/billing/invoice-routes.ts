@@ -22,7 +22,7 @@ const PRINT_LIMIT_MS = 30_000
 
 /** The invoices of an account, and its billing details. */
 export const invoiceRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { payments, config, consoleSlots } = app.services
+  const { payments, issuesInvoices, consoleSlots } = app.billing
   const { invoices } = payments
   const { requester, hooks } = bySession(app, 'billing')
   const detailsView = (details: BillingDetails | null): BillingDetailsView => ({
@@ -30,7 +30,7 @@ export const invoiceRoutes: FastifyPluginAsyncTypebox = async (app) => {
     address: details?.address ?? '',
     country: details?.country ?? '',
     tax_id: details?.taxId ?? '',
-    invoices: config.invoices !== null,
+    invoices: issuesInvoices,
   })
 
   const reading = { ...hooks, schema: { response: { 200: BillingDetailsView } } }

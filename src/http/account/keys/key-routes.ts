@@ -19,13 +19,14 @@ const BOUNDS: KeyBounds = { active: 200, inAll: 1_000 }
  * for all keys see and change those that the person created.
  */
 export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { keys: keyStore, editKey, throttleAccount, announce, catalog, limits, clock } = services
+  const { keys: keyStore, editKey, throttleAccount, announce, limits, clock } = app.accounts
+  const { keyActivity } = app.billing
+  const { snapshot: catalog } = app.catalog
   const ofSession = { onRequest: [app.requirePermission('keys')] }
   const ofKey = { ...ofSession, schema: { params: OfId, response: { 200: KeyView } } }
 
   const viewsOf = (request: FastifyRequest, keys: readonly StoredKey[]) =>
-    keyViews(keys, keyAuthority(request), services, clock())
+    keyViews(keys, keyAuthority(request), { keyActivity, limits }, clock())
   const viewOf = async (request: FastifyRequest, key: StoredKey): Promise<KeyView> => {
     const [view] = await viewsOf(request, [key])
     if (!view) throw new Error('a key has no view')

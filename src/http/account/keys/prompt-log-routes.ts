@@ -9,7 +9,8 @@ import { actingOn, mayUseKey } from '../../plugins/session.ts'
 
 /** Prompts and completions of keys that log them: read and deleted only by people who may use the key. */
 export const promptLogRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { keys, promptLogs } = app.services
+  const { promptLogStore: promptLogs } = app.calls
+  const { keys } = app.accounts
   const ofSession = { onRequest: [app.requirePermission('keys')] }
 
   const reading = { ...ofSession, schema: { params: OfId, response: { 200: PromptLogView } } }

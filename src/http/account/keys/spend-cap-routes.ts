@@ -12,7 +12,8 @@ import { actingOn } from '../../plugins/session.ts'
 
 /** The monthly spend cap of an account. */
 export const spendCapRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { reports, monthlyBudgets, clock } = app.services
+  const { monthlyBudgets, clock } = app.accounts
+  const { reports } = app.billing
 
   const reading = { onRequest: [app.requirePermission('view')], schema: { response: { 200: SpendCapView } } }
   app.get('/spend-cap', reading, (request) => spendCapView(actingOn(request).account, reports, clock()))

@@ -10,7 +10,7 @@ import { actingOn } from '../../plugins/session.ts'
 
 /** People's actions on the session's account. */
 export const activityRoute: FastifyPluginAsyncTypebox = async (app) => {
-  const { accountActions, members } = app.services
+  const { accountActions, members } = app.accounts
   const listing = { querystring: Type.Object(ID_PAGE, CLOSED), response: { 200: Page(ActivityEntry) } }
   const ofActivity = { onRequest: [app.requirePermission('activity')], schema: listing }
   app.get('/activity', ofActivity, async (request) => {

@@ -18,12 +18,11 @@ import { sessionView } from '../account-view.ts'
 
 /** Invitations to organisations, for invited people. */
 export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { invitationStore, invitations, members, sessions, throttle } = services
+  const { invitationStore, invitations, members, sessions, throttle } = app.accounts
   const ofSession = { onRequest: [app.requireSession] }
 
   const looking = {
-    ...fromOwnPages(services.publicUrl),
+    ...fromOwnPages(app.accounts.publicUrl),
     schema: { body: InvitationToken, response: { 200: ReceivedInvitationView } },
   }
   app.post('/invitations/look', looking, async (request) => {
@@ -47,7 +46,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     await sessions.actOn(stored.id, accountId)
     request.actingSession = { stored, person, ...joined }
     await app.recordAction(request, 'member.joined', person.id, { role: joined.role })
-    return sessionView({ person, ...joined }, services)
+    return sessionView({ person, ...joined }, app)
   })
 
   const declining = { ...ofSession, schema: { body: InvitationAnswer } }

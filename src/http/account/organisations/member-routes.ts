@@ -26,7 +26,8 @@ import { organisationOf } from './acting-organisation.ts'
 
 /** The members of the session's organisation, and its invitations. */
 export const memberRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { members, invitationStore, invitations, monthlyBudgets, spend, announce, clock } = app.services
+  const { spend } = app.billing.reports
+  const { members, invitationStore, invitations, monthlyBudgets, announce, clock } = app.accounts
   const toView = { onRequest: [app.requirePermission('view')] }
   const toManage = { onRequest: [app.requirePermission('members')] }
 

@@ -7,8 +7,7 @@ import { organisationOf } from './acting-organisation.ts'
 
 /** Creating and renaming an organisation. */
 export const organisationRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { organisations, sessions } = services
+  const { organisations, sessions } = app.accounts
 
   const opening = {
     onRequest: [app.requireSession],
@@ -20,7 +19,7 @@ export const organisationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     await sessions.actOn(stored.id, account.id)
     request.actingSession = { stored, person, account, role: 'owner' }
     await app.recordAction(request, 'organisation.created', account.id, { name: account.name })
-    return reply.code(201).send(await sessionView({ person, account, role: 'owner' }, services))
+    return reply.code(201).send(await sessionView({ person, account, role: 'owner' }, app))
   })
 
   const renaming = {
@@ -31,6 +30,6 @@ export const organisationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const { id, name: former } = organisationOf(request)
     const account = await organisations.rename(id, request.body.name.trim())
     await app.recordAction(request, 'organisation.renamed', id, { name: account.name, former_name: former })
-    return sessionView({ ...actingOn(request), account }, services)
+    return sessionView({ ...actingOn(request), account }, app)
   })
 }

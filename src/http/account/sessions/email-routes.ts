@@ -19,9 +19,8 @@ import { fromOwnPages } from '../../same-origin.ts'
  * need no session, because they prove access to the mailbox, which may be on another device.
  */
 export const emailRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { verification, passwordReset, emailChange } = services
-  const ours = fromOwnPages(services.publicUrl)
+  const { verification, passwordReset, emailChange } = app.accounts
+  const ours = fromOwnPages(app.accounts.publicUrl)
   const ofSession = { onRequest: [app.requireSession] }
 
   const verifying = { ...ours, schema: { body: VerifyBody, response: { 200: VerifiedView } } }

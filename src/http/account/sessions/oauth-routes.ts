@@ -17,12 +17,11 @@ const COOKIE_MS = 10 * 60_000
 
 /** Sign-in with identity providers, and the linked identities of an account. */
 export const oauthRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { oauth, cookies, sessionMs } = services
-  const ours = fromOwnPages(services.publicUrl)
+  const { oauth, cookies, sessionMs } = app.accounts
+  const ours = fromOwnPages(app.accounts.publicUrl)
   const ofSession = { onRequest: [app.requireSession] }
   /** The base path of the gateway for browsers. */
-  const basePath = pathOf(services.publicUrl)
+  const basePath = pathOf(app.accounts.publicUrl)
   /** The cookie binds the return to this browser. */
   const send = (reply: FastifyReply, { url, token }: { url: string; token: string }): { url: string } => {
     cookies.write(reply, 'oauth', token, new Date(Date.now() + COOKIE_MS))
@@ -46,7 +45,7 @@ export const oauthRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const { current_password: password } = request.body
     return send(
       reply,
-      await oauth.beginLink(request.params.provider, verifiedPerson(request, services).id, password),
+      await oauth.beginLink(request.params.provider, verifiedPerson(request, app.accounts).id, password),
     )
   })
 

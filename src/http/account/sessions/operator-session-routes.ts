@@ -1,9 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { lookUpKey } from '../../../accounts/key-cache.ts'
-import type { KeyStore } from '../../../accounts/key-store.ts'
-import type { OperatorStore } from '../../../accounts/operators/operator-store.ts'
-import { OPERATOR_SESSION_MS, type SessionStore } from '../../../accounts/session-store.ts'
+import { OPERATOR_SESSION_MS } from '../../../accounts/session-store.ts'
 import { PERMISSIONS } from '../../../core/accounts/operator-permissions.ts'
 import { OperatorSession, OperatorSignInBody, OperatorVisitor } from '../../../core/api/sessions.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
@@ -12,30 +10,19 @@ import { liveKey } from '../../plugins/authenticate.ts'
 import { operatorOf, type SignedInOperator } from '../../plugins/operator-access.ts'
 import { notSignedIn } from '../../plugins/session.ts'
 import { fromOwnPages, requireSameOrigin } from '../../same-origin.ts'
-import type { SessionCookies } from '../../session-cookie.ts'
 import { clientOf } from './session-replies.ts'
 
 const PATH = '/admin/api/session'
 const VISITOR_PATH = '/admin/api/visitor'
-
-export interface OperatorSessions {
-  sessions: SessionStore
-  cookies: SessionCookies
-  keys: Pick<KeyStore, 'find'>
-  operators: Pick<OperatorStore, 'find'>
-  /** Whether sign-in with admin keys is disabled. */
-  ssoOnly: boolean
-  publicUrl: string | null
-  clock: () => number
-}
 
 /**
  * Reads an operator's session. It looks up the admin key and the operator each time, so that a revoked key or a
  * disabled operator ends it at once. Null for a request without one. Throws ApiError for a change requested by another
  * site's page.
  */
-export function operatorSessionReader(services: OperatorSessions) {
-  const { sessions, cookies, keys, operators, ssoOnly, publicUrl, clock } = services
+export function operatorSessionReader(app: Pick<FastifyInstance, 'accounts' | 'operators'>) {
+  const { sessions, cookies, keys, publicUrl, clock } = app.accounts
+  const { operators, ssoOnly } = app.operators
   return async (request: FastifyRequest): Promise<SignedInOperator | null> => {
     const token = cookies.read(request, 'operator')
     if (token === null) return null
@@ -55,10 +42,9 @@ export function operatorSessionReader(services: OperatorSessions) {
 
 /** POST, GET and DELETE /admin/api/session: an operator signs in with an admin key and receives a cookie. */
 export const operatorSessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { cookies, sessions, keys, keyCache, throttle } = services
-  const ours = fromOwnPages(services.publicUrl)
-  const readOperator = operatorSessionReader(services)
+  const { cookies, sessions, keys, keyCache, throttle } = app.accounts
+  const ours = fromOwnPages(app.accounts.publicUrl)
+  const readOperator = operatorSessionReader(app)
 
   const viewOf = async (operator: SignedInOperator, expiresAt: Date): Promise<OperatorSession> => {
     const key = operator.key && (await keys.find(operator.key.keyId))
@@ -75,7 +61,7 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   const signingIn = { ...ours, schema: { body: OperatorSignInBody, response: { 201: OperatorSession } } }
   app.post(PATH, signingIn, async (request, reply) => {
-    if (services.ssoOnly)
+    if (app.operators.ssoOnly)
       throw new ApiError('not_permitted', 'Operators of this gateway sign in with single sign-on.')
     const secret = request.body.admin_key.trim()
     // Keys cannot be guessed, but each attempt costs a PostgreSQL statement.
@@ -111,8 +97,8 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   // Pages request this first; a 401 would appear as an error in the browser's console.
   app.get(VISITOR_PATH, { schema: { response: { 200: OperatorVisitor } } }, async (request) => ({
     session: await find(request),
-    single_sign_on: services.operatorSignIn?.name ?? null,
-    admin_keys: !services.ssoOnly,
+    single_sign_on: app.operators.operatorSignIn?.name ?? null,
+    admin_keys: !app.operators.ssoOnly,
   }))
 
   app.delete(PATH, ours, async (request, reply) => {

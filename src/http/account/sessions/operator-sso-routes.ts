@@ -15,7 +15,8 @@ const COOKIE_MS = 10 * 60_000
  * where no provider is configured.
  */
 export const operatorSsoRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { operatorSignIn, cookies, publicUrl } = app.services
+  const { cookies, publicUrl } = app.accounts
+  const { operatorSignIn } = app.operators
   if (operatorSignIn === null) return
   const basePath = publicPathOf(publicUrl)
 

@@ -19,7 +19,7 @@ const OfPasskey = Type.Object({ id: Type.String({ maxLength: 1_400 }) })
 
 /** The second factor of the signed-in person: an app with one-time codes, passkeys, and recovery codes. */
 export const secondFactorRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { secondFactor, publicUrl, isDelivered } = app.services
+  const { secondFactor, publicUrl, isDelivered } = app.accounts
   const ofSession = { onRequest: [app.requireSession] }
 
   const viewing = { ...ofSession, schema: { response: { 200: SecondFactorView } } }

@@ -9,7 +9,7 @@ import { signedIn } from '../../plugins/session.ts'
 
 /** The sessions of an account, and ending them. */
 export const sessionListRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { sessions } = app.services
+  const { sessions } = app.accounts
   const ofSession = { onRequest: [app.requireSession] }
 
   app.get('/sessions', { ...ofSession, schema: { response: { 200: SessionList } } }, async (request) => {

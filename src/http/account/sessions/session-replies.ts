@@ -1,28 +1,21 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type AccountStore, isPerson } from '../../../accounts/account-store.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isPerson } from '../../../accounts/account-store.ts'
 import type { SessionClient } from '../../../accounts/session-store.ts'
 import type { BegunSession } from '../../../accounts/sign-in-service.ts'
 import type { SessionView } from '../../../core/api/sessions.ts'
 import { notSignedIn } from '../../plugins/session.ts'
-import type { SessionCookies } from '../../session-cookie.ts'
-import { type SessionViewServices, sessionView } from '../account-view.ts'
-
-export interface SessionReplyServices extends SessionViewServices {
-  accounts: Pick<AccountStore, 'find'>
-  cookies: SessionCookies
-  sessionMs: number
-}
+import { sessionView } from '../account-view.ts'
 
 /** The responses of routes after a sign-in. */
-export function sessionReplies(services: SessionReplyServices) {
-  const { accounts, cookies, sessionMs } = services
+export function sessionReplies(app: Pick<FastifyInstance, 'accounts' | 'billing'>) {
+  const { accounts, cookies, sessionMs } = app.accounts
   const keep = (reply: FastifyReply, { token }: Pick<BegunSession, 'token'>): void =>
     cookies.write(reply, 'account', token, new Date(Date.now() + sessionMs))
   /** For a session that acts on the person's own account. */
   const viewOf = async (accountId: string): Promise<SessionView> => {
     const account = await accounts.find(accountId)
     if (!account || !isPerson(account)) throw notSignedIn()
-    return sessionView({ person: account, account, role: 'owner' }, services)
+    return sessionView({ person: account, account, role: 'owner' }, app)
   }
   return {
     keep,

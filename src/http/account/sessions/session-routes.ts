@@ -21,19 +21,18 @@ import { clientOf, sessionReplies } from './session-replies.ts'
 
 /** Sign-up, sign-in and sign-out; the signed-in person, the password, and the session's account. */
 export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { accounts, cookies, members, sessions, signIn } = services
-  const ours = fromOwnPages(services.publicUrl)
+  const { accounts, cookies, members, sessions, signIn } = app.accounts
+  const ours = fromOwnPages(app.accounts.publicUrl)
   const ofSession = { onRequest: [app.requireSession] }
 
   const toView = { onRequest: [app.requirePermission('view')] }
-  const { keep, begun: answerBegun } = sessionReplies(services)
+  const { keep, begun: answerBegun } = sessionReplies(app)
 
   const signingUp = { ...ours, schema: { body: SignUpBody, response: { 201: SessionView } } }
   app.post('/sign-up', signingUp, async (request, reply) => {
     const email = normalizeEmail(request.body.email)
     const { password } = request.body
-    if (services.config.signUpClosed)
+    if (app.accounts.config.signUpClosed)
       throw new ApiError(
         'not_permitted',
         'Sign-up is closed. Ask the operator of this gateway for an account.',
@@ -48,7 +47,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   }
   app.post('/sign-in', signingIn, async (request, reply) => {
     const { email, password } = request.body
-    const site = passkeySite(request, services.publicUrl)
+    const site = passkeySite(request, app.accounts.publicUrl)
     const result = await signIn.signIn(normalizeEmail(email), password, clientOf(request), site)
     if (result.kind === 'begun') return reply.code(200).send(await answerBegun(reply, result))
     const { step, hasTotp, passkey } = result
@@ -64,7 +63,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   })
 
   app.get('/session', { ...toView, schema: { response: { 200: SessionView } } }, async (request) =>
-    sessionView(actingOn(request), services),
+    sessionView(actingOn(request), app),
   )
 
   const choosing = { ...ofSession, schema: { body: ActOnBody, response: { 200: SessionView } } }
@@ -77,7 +76,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       : await members.find(accountId, person.id)
     if (!chosen) throw new ApiError('not_found', 'You are not a member of an organisation with this id.')
     await sessions.actOn(stored.id, isOwn ? null : accountId)
-    return sessionView({ person, ...chosen }, services)
+    return sessionView({ person, ...chosen }, app)
   })
 
   // Every page requests this first; a 401 would appear as an error in the browser's console.
@@ -88,7 +87,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       if (error instanceof ApiError && error.code === 'not_signed_in') return { session: null }
       throw error
     }
-    return { session: await sessionView(actingOn(request), services) }
+    return { session: await sessionView(actingOn(request), app) }
   })
 
   const patching = { ...toView, schema: { body: AccountPatch, response: { 200: SessionView } } }
@@ -106,7 +105,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     }
     if (mails !== undefined) await accounts.setMails(person.id, mails)
     await app.requirePermission('view')(request, reply)
-    return sessionView(actingOn(request), services)
+    return sessionView(actingOn(request), app)
   })
 
   app.post('/password', { ...ofSession, schema: { body: PasswordBody } }, async (request, reply) => {

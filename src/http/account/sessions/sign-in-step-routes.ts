@@ -16,9 +16,8 @@ import { clientOf, sessionReplies } from './session-replies.ts'
 
 /** The second step of a sign-in, and sign-in with a passkey alone. */
 export const signInStepRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { services } = app
-  const { signIn, publicUrl } = services
-  const { begun } = sessionReplies(services)
+  const { signIn, publicUrl } = app.accounts
+  const { begun } = sessionReplies(app)
   const ours = fromOwnPages(publicUrl)
 
   const looking = { ...ours, schema: { body: StepBody, response: { 200: SecondFactorAsked } } }

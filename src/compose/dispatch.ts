@@ -1,54 +1,40 @@
 import type { Registry } from 'prom-client'
-import { createHoldStore } from '../src/billing/holds/hold-store.ts'
-import { openByokKeyVault } from '../src/byok/byok-key-vault.ts'
-import type { FindLocalHub, LocalHub, TakeSlotOfShard } from '../src/calls/in-process-link.ts'
-import { createHeldBodies, type HeldBodies } from '../src/calls/protocol/call-bodies.ts'
-import type { CompletionArchive } from '../src/calls/protocol/idempotency.ts'
-import { type AttemptChain, createAttemptChain } from '../src/calls/worker/attempts/attempt-chain.ts'
-import { createAttemptMeter } from '../src/calls/worker/attempts/attempt-meter.ts'
-import { createCallMetrics } from '../src/calls/worker/call-metrics.ts'
-import { DispatchWorker } from '../src/calls/worker/dispatch-worker.ts'
-import { createFinisher, createFinishScript, type RunFinish } from '../src/calls/worker/finish-calls.ts'
-import { FramePublisher } from '../src/calls/worker/frame-publisher.ts'
-import { listenForControl } from '../src/calls/worker/listen-for-control.ts'
-import { createRedisResync } from '../src/calls/worker/redis-resync.ts'
-import { KEPT_OUTBOX_BYTES, RunningCalls } from '../src/calls/worker/running-calls.ts'
-import { createLedgerLossCheck, createSettledCalls } from '../src/calls/worker/settled-calls.ts'
-import { SettlementOutbox } from '../src/calls/worker/settlement-outbox.ts'
-import { createSlotPool, type SlotPool } from '../src/calls/worker/worker-slots.ts'
-import { composeCallTexts, watchShard } from '../src/compose/call-path.ts'
-import { composeCatalog } from '../src/compose/catalog.ts'
-import { composeClients, openQueues } from '../src/compose/clients.ts'
-import type { Config } from '../src/config.ts'
-import type { CallJob, SettlementRecord } from '../src/core/calls/call-job.ts'
-import type { CatalogSnapshot } from '../src/core/catalog/catalog.ts'
-import { newId } from '../src/core/kernel/ids.ts'
-import { createBreakerBoard, exportBreakers } from '../src/offer-health/circuit-breaker/breaker-board.ts'
-import { createMeasureLog } from '../src/offer-health/offer-measures.ts'
-import { createRetryBudget } from '../src/offer-health/retry-budget.ts'
-import { openBodyStore } from '../src/platform/body-store/create-body-store.ts'
-import type { Logger } from '../src/platform/observability/logger.ts'
-import { pollEvery } from '../src/platform/process/poll-every.ts'
-import type { CallJobs } from '../src/platform/queues/call-jobs.ts'
-import { type ClaimedJobs, openClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
-import {
-  DISPATCH_QUEUE,
-  type DispatchQueue,
-  enqueueSettlements,
-  settlementJobsLeft,
-} from '../src/platform/queues/queues.ts'
-import type { FleetTime } from '../src/platform/redis/fleet-clock.ts'
-import type { Redis } from '../src/platform/redis/redis.ts'
-import type { EpochWatch } from '../src/platform/redis/redis-epoch.ts'
-import { shardNumbers } from '../src/platform/redis/redis-keys.ts'
-import { createProviderClients, createTransport } from '../src/providers/provider-clients.ts'
+import { createHoldStore } from '../billing/holds/hold-store.ts'
+import { openByokKeyVault } from '../byok/byok-key-vault.ts'
+import type { FindLocalHub, LocalHub, TakeSlotOfShard } from '../calls/in-process-link.ts'
+import { createHeldBodies } from '../calls/protocol/call-bodies.ts'
+import { createAttemptChain } from '../calls/worker/attempts/attempt-chain.ts'
+import { createAttemptMeter } from '../calls/worker/attempts/attempt-meter.ts'
+import { createCallMetrics } from '../calls/worker/call-metrics.ts'
+import { DispatchWorker, type DispatchWorkerOptions } from '../calls/worker/dispatch-worker.ts'
+import { createFinisher, createFinishScript, type RunFinish } from '../calls/worker/finish-calls.ts'
+import { FramePublisher } from '../calls/worker/frame-publisher.ts'
+import { listenForControl } from '../calls/worker/listen-for-control.ts'
+import { createRedisResync } from '../calls/worker/redis-resync.ts'
+import { KEPT_OUTBOX_BYTES, RunningCalls } from '../calls/worker/running-calls.ts'
+import { createLedgerLossCheck, createSettledCalls } from '../calls/worker/settled-calls.ts'
+import { SettlementOutbox } from '../calls/worker/settlement-outbox.ts'
+import { createSlotPool } from '../calls/worker/worker-slots.ts'
+import type { Config } from '../config.ts'
+import type { CallJob, SettlementRecord } from '../core/calls/call-job.ts'
+import { newId } from '../core/kernel/ids.ts'
+import { createBreakerBoard, exportBreakers } from '../offer-health/circuit-breaker/breaker-board.ts'
+import { createMeasureLog } from '../offer-health/offer-measures.ts'
+import { createRetryBudget } from '../offer-health/retry-budget.ts'
+import { openBodyStore } from '../platform/body-store/create-body-store.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import { pollEvery } from '../platform/process/poll-every.ts'
+import { openClaimedJobs } from '../platform/queues/claimed-jobs.ts'
+import { DISPATCH_QUEUE, enqueueSettlements, settlementJobsLeft } from '../platform/queues/queues.ts'
+import type { Redis } from '../platform/redis/redis.ts'
+import { shardNumbers } from '../platform/redis/redis-keys.ts'
+import { createProviderClients, createTransport } from '../providers/provider-clients.ts'
+import { composeCallTexts, watchShard } from './call-path.ts'
+import { composeCatalog } from './catalog.ts'
+import { composeClients, openQueues } from './clients.ts'
 
 /** A call waits for its key, so the timeouts are short. */
-const KEYS_POSTGRES = {
-  poolSize: 2,
-  connectTimeoutMs: 1_500,
-  statementTimeoutMs: 1_500,
-}
+const KEYS_POSTGRES = { poolSize: 2, connectTimeoutMs: 1_500, statementTimeoutMs: 1_500 }
 
 /** How often an idle worker checks for calls; a call that arrives ends the wait. */
 const WAIT_SECONDS = 5
@@ -129,14 +115,12 @@ export async function startDispatchRole(
       runFinish: createFinishScript(redis, jobs.token, Date.now, shard),
       catalog: catalog.snapshot,
       bodies: heldBodies,
-      settings: {
-        concurrency: config.workerConcurrency,
-        pool,
-        lockMs: config.jobLockMs,
-        graceMs: config.shutdownGraceMs,
-        unconfirmedSettlementsMax: Math.ceil(config.unconfirmedSettlementsMax / served.length),
-        wholeCompletionBytesMax: config.keptReplyBytesMax,
-      },
+      concurrency: config.workerConcurrency,
+      pool,
+      lockMs: config.jobLockMs,
+      graceMs: config.shutdownGraceMs,
+      unconfirmedSettlementsMax: Math.ceil(config.unconfirmedSettlementsMax / served.length),
+      wholeCompletionBytesMax: config.keptReplyBytesMax,
       clock: Date.now,
       fleetClock: clients.fleetClock,
     })
@@ -163,7 +147,7 @@ const servedShards = ({ workerShards, redisShards }: Readonly<Config>): number[]
   workerShards.length > 0 ? [...new Set(workerShards.map(Number))] : shardNumbers({ shards: redisShards })
 
 /** The clients and settings of the worker of one shard. */
-interface DispatchParts {
+interface DispatchParts extends Omit<DispatchWorkerOptions, 'publisher' | 'holds' | 'outbox' | 'finish'> {
   shard: number
   /** Frames, holds and queues use one connection, so that commands run in sending order. */
   redis: Redis
@@ -171,32 +155,10 @@ interface DispatchParts {
   subscriber: Redis
   /** The hub of the API instance in this process, while one runs. */
   localHub?: (() => LocalHub | null) | undefined
-  epoch: EpochWatch
-  jobs: ClaimedJobs<CallJob>
-  callJobs: CallJobs
-  dispatchQueue: DispatchQueue
   enqueueSettlements: (records: SettlementRecord[]) => Promise<string>
   settlementJobsLeft: (jobIds: string[]) => Promise<boolean[]>
   runFinish: RunFinish
-  calls: RunningCalls
-  chain: AttemptChain
-  catalog: () => CatalogSnapshot
-  bodies: HeldBodies
-  archive: CompletionArchive
-  /** Called with each call that ended here. */
-  countCall: (record: SettlementRecord) => void
-  settings: {
-    concurrency: number
-    pool?: SlotPool
-    lockMs: number
-    graceMs: number
-    unconfirmedSettlementsMax: number
-    wholeCompletionBytesMax: number
-  }
-  logger: Logger
-  clock: () => number
-  /** The clock of call deadlines. */
-  fleetClock: FleetTime
+  unconfirmedSettlementsMax: number
 }
 
 /** How often settlements are confirmed. */
@@ -207,7 +169,7 @@ export type ComposedDispatch = Awaited<ReturnType<typeof composeDispatch>>
 
 /** Composes and starts the worker of one shard: everything between the queue and the providers. */
 export async function composeDispatch(parts: DispatchParts) {
-  const { redis, subscriber, localHub, epoch, calls, settings, logger, clock } = parts
+  const { redis, subscriber, localHub, epoch, calls, logger, clock, unconfirmedSettlementsMax: max } = parts
   const holds = createHoldStore(redis)
   const publisher = new FramePublisher({
     worker: parts.jobs.token,
@@ -220,21 +182,16 @@ export async function composeDispatch(parts: DispatchParts) {
     onRound: () => calls.markSent(clock()),
     clock,
   })
-  const settled = createSettledCalls({ max: settings.unconfirmedSettlementsMax, clock })
+  const settled = createSettledCalls({ max, clock })
   const outbox = new SettlementOutbox({
     onSettled: settled.add,
     enqueue: parts.enqueueSettlements,
     jobsLeft: parts.settlementJobsLeft,
     durabilityToken: epoch.durabilityToken,
-    logger,
-    max: settings.unconfirmedSettlementsMax,
+    ...{ logger, max },
   })
   const worker = new DispatchWorker({
-    ...parts,
-    ...settings,
-    publisher,
-    holds,
-    outbox,
+    ...{ ...parts, publisher, holds, outbox },
     finish: createFinisher({ run: parts.runFinish, publisher, outbox }),
   })
   const { resync, confirm } = createRedisResync({ leases: worker.leases, outbox, holds, logger })

@@ -19,9 +19,9 @@ import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 
 /** The ledger and its reports, holds, settlement and payments. */
-export type Money = Awaited<ReturnType<typeof composeMoney>>
+export type Billing = Awaited<ReturnType<typeof composeBilling>>
 
-export async function composeMoney(
+export async function composeBilling(
   config: Readonly<Config>,
   clients: Omit<PaymentsDependencies, 'holds' | 'clock'> & {
     redis: Redis
