@@ -167,7 +167,7 @@ describe('the hold', () => {
   })
 
   test('covers any split of a prompt into its parts, whatever the rates', () => {
-    const tokens = fc.nat(3_000)
+    const [tokens, bound] = [fc.nat(3_000), fc.nat(1_000)]
     const price = fc.option(
       fc.nat(1_000).map((pico) => picoUsdPerToken(BigInt(pico))),
       { nil: undefined },
@@ -179,17 +179,24 @@ describe('the hold', () => {
       cachedTokens: tokens,
       cacheWriteTokens: tokens,
     })
-    const prices = fc.record({ promptAudio: price, cacheRead: price, cacheWrite: price })
+    const prices = fc.record({ promptAudio: price, promptImage: price, cacheRead: price, cacheWrite: price })
     fc.assert(
-      fc.property(parts, prices, fc.nat(1_000), fc.nat(1_000), (said, rates, prompt, audio) => {
+      fc.property(parts, prices, fc.tuple(bound, bound, bound), (said, rates, [prompt, audio, image]) => {
         const known = Object.fromEntries(Object.entries(rates).filter(([, each]) => each !== undefined))
         const rate = { prompt: picoUsdPerToken(100n), completion: picoUsdPerToken(0n), ...known }
-        const limits = limitsOf({ promptTokensBound: prompt, audioTokensBound: audio })
+        const bounds = { audioTokensBound: audio, imageTokensBound: image }
+        const limits = limitsOf({ promptTokensBound: prompt, ...bounds })
         const used = withinHold({ ...said, completionTokens: 0 }, limits)
-        const { promptTokens, audioTokens = 0, cachedTokens = 0, cacheWriteTokens = 0 } = used
-        expect(audioTokens + cachedTokens + cacheWriteTokens).toBeLessThanOrEqual(promptTokens)
+        const {
+          promptTokens,
+          audioTokens = 0,
+          imageTokens = 0,
+          cachedTokens = 0,
+          cacheWriteTokens = 0,
+        } = used
+        expect(audioTokens + imageTokens + cachedTokens + cacheWriteTokens).toBeLessThanOrEqual(promptTokens)
         expect(costOf(used, rate)).toBeLessThanOrEqual(
-          mostPromptCost({ promptTokens: prompt, audioTokens: audio, imageTokens: 0 }, rate),
+          mostPromptCost({ promptTokens: prompt, audioTokens: audio, imageTokens: image }, rate),
         )
       }),
     )

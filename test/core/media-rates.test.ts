@@ -1,8 +1,7 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { partsFault, type UsageLimits, withinHold } from '../../src/calls/worker/attempts/call-usage.ts'
 import { pricingFeed } from '../../src/catalog/pricing-feed.ts'
-import { costOf, mostPromptCost } from '../../src/core/billing/pricing.ts'
+import { costOf } from '../../src/core/billing/pricing.ts'
 import type { ChatMessage, ChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
@@ -144,42 +143,6 @@ const limitsOf = (
 })
 
 describe('the hold', () => {
-  test('covers any split of a prompt, whatever the rates', () => {
-    const tokens = fc.nat(1_000)
-    const claim = fc.nat(3_000)
-    const price = fc.option(
-      fc.nat(1_000).map((pico) => picoUsdPerToken(BigInt(pico))),
-      { nil: undefined },
-    )
-    fc.assert(
-      fc.property(
-        tokens,
-        tokens,
-        tokens,
-        claim,
-        claim,
-        claim,
-        price,
-        price,
-        (prompt, audio, image, ...rest) => {
-          const [promptTokens, audioTokens, imageTokens, promptAudio, promptImage] = rest
-          const rate = {
-            prompt: picoUsdPerToken(100n),
-            completion: picoUsdPerToken(0n),
-            ...(promptAudio !== undefined && { promptAudio }),
-            ...(promptImage !== undefined && { promptImage }),
-          }
-          const claimed = { promptTokens, audioTokens, imageTokens, completionTokens: 0 }
-          const usage = withinHold(claimed, limitsOf(prompt, audio, image))
-          expect((usage.audioTokens ?? 0) + (usage.imageTokens ?? 0)).toBeLessThanOrEqual(usage.promptTokens)
-          expect(costOf(usage, rate)).toBeLessThanOrEqual(
-            mostPromptCost({ promptTokens: prompt, audioTokens: audio, imageTokens: image }, rate),
-          )
-        },
-      ),
-    )
-  })
-
   test('takes the audio of a prompt at its own rate', () => {
     const { candidates, dearestPrompt } = plan(audioMessage(), catalogOf())
     const bound = promptBoundOf(candidates[0]!)

@@ -136,47 +136,7 @@ describe('the settlement store', () => {
     ])
   })
 
-  test('a charge with uses of tools and an hour in the cache is recomputed from its record, and its cost totalled', async () => {
-    const account = await openTestAccount(ledger.postgres, 1_000n)
-    const { served } = settlementOf(account)
-    const rate = { prompt: '1', completion: '2', cacheWrite: '2', cacheWriteHour: '3', webSearch: '40' }
-    const cost = { ...rate, webSearch: '30', codeExecution: '20' }
-    const call = settlementOf(account, {
-      served: { ...served!, rate: { ...rate, codeExecution: '25' }, cost },
-      usage: {
-        promptTokens: 10,
-        completionTokens: 5,
-        cacheWriteTokens: 6,
-        cacheWriteHourTokens: 4,
-        webSearches: 2,
-        codeExecutions: 1,
-      },
-      chargePico: String(4 + 2 * 2 + 4 * 3 + 10 + 2 * 40 + 25),
-      holdPico: '200',
-    })
-    await store.settle([call])
-    const broken = async () =>
-      (await auditLedger(ledger.postgres)).checks
-        .filter(({ discrepancies }) => discrepancies.some(({ subject }) => subject === call.id))
-        .map(({ name }) => name)
-    expect(await broken()).toEqual([])
-    const [total] = await ledger.postgres.$queryRaw<Array<{ cost: string }>>`
-      SELECT cost_pico::text AS cost FROM usage_totals WHERE account_id = ${account} AND width_ms = 86400000`
-    expect(total!.cost).toBe(String(4 + 2 * 2 + 4 * 3 + 10 + 2 * 30 + 20))
-    for (const [wrong, right] of [
-      [{ webSearches: 1 }, { webSearches: 2 }],
-      [{ codeExecutions: 0 }, { codeExecutions: 1 }],
-      [{ cacheWriteHourTokens: 0 }, { cacheWriteHourTokens: 4 }],
-    ]) {
-      await ledger.postgres.callRecord.update({ where: { id: call.id }, data: wrong! })
-      expect(await broken()).toEqual([
-        'a charge is tokens times rates, and a failed call or a duplicate costs nothing',
-      ])
-      await ledger.postgres.callRecord.update({ where: { id: call.id }, data: right! })
-    }
-  })
-
-  test('a charge with audio and cache rates is recomputed from its record, as is what it cost us', async () => {
+  test('a charge with rates of every kind is recomputed from its record, as is what it cost us', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const { id, served } = settlementOf(account)
     const now = callCreatedAt(id)!
@@ -184,20 +144,22 @@ describe('the settlement store', () => {
       id,
       served: {
         ...served!,
-        rate: { prompt: '10', completion: '2', promptAudio: '4', cacheRead: '3', cacheWrite: '12' },
-        cost: { prompt: '10', completion: '1', promptAudio: '3', cacheRead: '2' },
+        rate: {
+          ...{ prompt: '10', completion: '2', promptAudio: '4', cacheRead: '3', cacheWrite: '12' },
+          ...{ cacheWriteHour: '15', webSearch: '40', codeExecution: '25' },
+        },
+        cost: {
+          ...{ prompt: '10', completion: '1', promptAudio: '3', cacheRead: '2' },
+          ...{ webSearch: '30', codeExecution: '20' },
+        },
       },
       usage: {
-        promptTokens: 15,
-        completionTokens: 20,
-        audioTokens: 6,
-        imageTokens: 1,
-        cachedTokens: 4,
-        cacheWriteTokens: 1,
+        ...{ promptTokens: 18, completionTokens: 20, audioTokens: 6, imageTokens: 1, cachedTokens: 4 },
+        ...{ cacheWriteTokens: 4, cacheWriteHourTokens: 3, webSearches: 2, codeExecutions: 1 },
       },
-      // 3 of text, 1 of images at the prompt rate, 6 of audio, 4 and 1 of the cache, 20 of the completion.
-      chargePico: String(30 + 10 + 6 * 4 + 4 * 3 + 12 + 20 * 2),
-      holdPico: '200',
+      // 3 of text, 1 of images at the prompt rate, 6 of audio, 4, 1 and 3 of the cache, 20 of the completion, and uses.
+      chargePico: String(30 + 10 + 6 * 4 + 4 * 3 + 12 + 3 * 15 + 20 * 2 + 2 * 40 + 25),
+      holdPico: '300',
       admittedAt: now,
       claimedAt: now,
       firstTokenAt: now,
@@ -212,7 +174,7 @@ describe('the settlement store', () => {
       promptImageRatePico: null,
       promptAudioCostPico: 3n,
       cachedTokens: 4,
-      cacheWriteTokens: 1,
+      cacheWriteTokens: 4,
       cacheReadRatePico: 3n,
       cacheWriteRatePico: 12n,
       cacheReadCostPico: 2n,
@@ -223,7 +185,7 @@ describe('the settlement store', () => {
         .filter(({ discrepancies }) => discrepancies.some(({ subject }) => subject === call.id))
         .map(({ name }) => name)
     expect(await brokenChecks()).toEqual([])
-    const costPico = BigInt(40 + 6 * 3 + 4 * 2 + 10 + 20)
+    const costPico = BigInt(40 + 6 * 3 + 4 * 2 + 10 + 3 * 10 + 20 + 2 * 30 + 20)
     const range = { fromMs: now - 60_000, toMs: now + 60_000 }
     const margin = await createMarginStore(ledger.postgres).margin(range, 'model', {
       sort: 'revenue',
@@ -231,12 +193,18 @@ describe('the settlement store', () => {
       limit: 10,
     })
     expect(margin?.total).toMatchObject({ calls: 1n, costPico })
+    const [total] = await ledger.postgres.$queryRaw<Array<{ cost: string }>>`
+      SELECT cost_pico::text AS cost FROM usage_totals WHERE account_id = ${account} AND width_ms = 86400000`
+    expect(total!.cost).toBe(String(costPico))
     const view = operatorCall(toListedCall(record))
     expect(view).toMatchObject({ audio_tokens: 6, cost_usd: formatUsd(picoUsd(costPico)) })
     for (const [wrong, right] of [
       [{ audioTokens: 5 }, { audioTokens: 6 }],
       [{ cachedTokens: 5 }, { cachedTokens: 4 }],
-      [{ cacheWriteTokens: 0 }, { cacheWriteTokens: 1 }],
+      [{ cacheWriteTokens: 3 }, { cacheWriteTokens: 4 }],
+      [{ cacheWriteHourTokens: 0 }, { cacheWriteHourTokens: 3 }],
+      [{ webSearches: 1 }, { webSearches: 2 }],
+      [{ codeExecutions: 0 }, { codeExecutions: 1 }],
     ]) {
       await ledger.postgres.callRecord.update({ where: { id: call.id }, data: wrong! })
       expect(await brokenChecks()).toEqual([

@@ -37,6 +37,14 @@ test('reasoning is no answer, and keeps an answer from being compared as text', 
   expect(builder.message()).toEqual({ content: 'Hi', reasoning: 'Hm.', logprobs: [token] })
 })
 
+test('a refusal is kept from being repeated by another model', () => {
+  const builder = new CompletionBuilder()
+  builder.add(['text', 'Hi'])
+  expect(builder.isRepeatable).toBe(true)
+  builder.add(['refusal', 'I can'])
+  expect(builder.isRepeatable).toBe(false)
+})
+
 test('annotations come once in the message, and are no text', () => {
   const [one, other] = [{ type: 'url_citation' }, { type: 'file' }]
   const builder = new CompletionBuilder()
