@@ -43,10 +43,7 @@ export function multiplyingSchema(): Record<string, unknown> {
 }
 
 /** Texts that JSON repair takes time for which grows with their square. */
-export const UNREPAIRABLE = {
-  'words beside strings': `[${'"a" b '.repeat(20_000)}`,
-  'quotes without end': `"${"'a ".repeat(60_000)}`,
-}
+export const UNREPAIRABLE = [`[${'"a" b '.repeat(20_000)}`, `"${"'a ".repeat(60_000)}`] as const
 
 /** Characters that vocabularies know few joined ones of, without a space: the worst a tokenizer can be given. */
 export function rareCharacters(count: number): string {

@@ -12,8 +12,8 @@ export interface HostileCaller {
   key: string
   client: ConsoleClient
   cookie: string
-  /** Sends a call with a body as it is; resolves to the status once the answer has been read. */
-  post(body: Buffer | string): Promise<number>
+  /** Sends a call with a body as it is, by default with `key`; resolves to the status once the answer has been read. */
+  post(body: Buffer | string, as?: string): Promise<number>
   /** Opens a stream, and resolves to its answer when that begins. */
   stream(body: string): Promise<IncomingMessage>
 }
@@ -21,16 +21,16 @@ export interface HostileCaller {
 export async function hostileCaller(stack: TestStack): Promise<HostileCaller> {
   const client = await signedUp(stack.url)
   const { secret: key } = await client.json<{ secret: string }>('/console/api/keys', { body: { name: '' } })
-  const call = (body: Buffer | string) =>
+  const call = (body: Buffer | string, as = key) =>
     send(`${stack.url}/v1/chat/completions`, {
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${as}`, 'content-type': 'application/json' },
       body,
     })
   return {
     key,
     client,
     cookie: [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
-    post: async (body) => statusOf(await call(body).catch(() => null)),
+    post: async (body, as) => statusOf(await call(body, as).catch(() => null)),
     stream: call,
   }
 }

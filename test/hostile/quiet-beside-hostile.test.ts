@@ -123,15 +123,11 @@ describe('a quiet caller is served as usual beside', () => {
     expect(new Set(await statuses)).toEqual(new Set([400]))
   })
 
-  test.each(Object.entries(UNREPAIRABLE))('answers that JSON repair chokes on: %s', async (_, text) => {
-    const body = say(text, {
-      model: 'test/echo',
-      response_format: { type: 'json_object' },
-      max_tokens: 100_000,
-    })
-    const statuses = times(3, () => hostile.post(body))
+  test('answers that JSON repair chokes on', async () => {
+    const format = { model: 'test/echo', response_format: { type: 'json_object' }, max_tokens: 100_000 }
+    const statuses = times(4, (index) => hostile.post(say(UNREPAIRABLE[index % 2], format)))
     await quiet.isServedWhile(statuses)
-    expect(await statuses).toEqual([200, 200, 200])
+    expect(await statuses).toEqual([200, 200, 200, 200])
   })
 
   test('long streams of rare characters, cancelled, whose tokens are to be counted', async () => {
@@ -158,28 +154,30 @@ describe('a quiet caller is served as usual beside', () => {
     for (const answer of answers) answer.destroy()
   })
 
-  test.each(['content-length: 33554432', 'transfer-encoding: chunked'])(
-    'a hundred bodies of four accounts that are announced and not sent: %s',
-    async (framing) => {
-      const attackers = await times(4, () => hostileCaller(stack))
-      const attack = times(100, async (index) => {
-        const head =
-          `POST /v1/chat/completions HTTP/1.1\nhost: a\nauthorization: Bearer ${attackers[index % 4]!.key}\n` +
-          `content-type: application/json\n${framing}\n\n`
-        const socket = await connection(stack.url, head)
-        const [answer] = (await once(socket, 'data')) as [Buffer]
-        expect(answer.toString()).toMatch(/^HTTP\/1\.1 408 /)
-        socket.destroy()
-      })
-      await quiet.isServedWhile(attack)
-    },
-  )
+  test('a hundred bodies of four accounts that are announced and not sent', async () => {
+    const attackers = await times(4, () => hostileCaller(stack))
+    // Their keys are known from here on, however busy PostgreSQL is.
+    for (const { post } of attackers) expect(await post(say('Go on.', { model: 'no/such' }))).toBe(404)
+    const framings = ['content-length: 33554432', 'transfer-encoding: chunked']
+    const attack = times(100, async (index) => {
+      const head =
+        `POST /v1/chat/completions HTTP/1.1\nhost: a\nauthorization: Bearer ${attackers[index % 4]!.key}\n` +
+        `content-type: application/json\n${framings[index % 2]}\n\n`
+      const socket = await connection(stack.url, head)
+      const [answer] = (await once(socket, 'data')) as [Buffer]
+      expect(answer.toString()).toMatch(/^HTTP\/1\.1 408 /)
+      socket.destroy()
+    })
+    await quiet.isServedWhile(attack)
+  })
 
   test('calls beyond a limit per minute, on sixty connections', async () => {
     const body = say('Go on.', { model: 'test/quiet', max_tokens: 5 })
+    const limited = { name: 'a', requests_per_minute: 60 }
+    const { secret } = await hostile.client.json<{ secret: string }>('/console/api/keys', { body: limited })
     const statuses: number[] = []
     const attack = times(60, async () => {
-      for (let call = 0; call < 40; call++) statuses.push(await hostile.post(body))
+      for (let call = 0; call < 10; call++) statuses.push(await hostile.post(body, secret))
     })
     await quiet.isServedWhile(attack)
     expect(statuses).toContain(429)
@@ -207,8 +205,8 @@ describe('a quiet caller is served as usual beside', () => {
     const spelled = (bits: number) =>
       [...name].map((letter, index) => (bits & (1 << index) ? letter.toUpperCase() : letter)).join('')
     const attack = times(4, async (one) => {
-      for (let index = 0; index < 50; index++) {
-        const zone = spelled(50 * one + index)
+      for (let index = 0; index < 25; index++) {
+        const zone = spelled(25 * one + index)
         const answer = await hostile.client.ask(`/console/api/calls?from=2026-11-20&time_zone=${zone}`)
         expect([200, 429, 503]).toContain(answer.status)
       }
@@ -218,7 +216,7 @@ describe('a quiet caller is served as usual beside', () => {
 
   test('made-up keys', async () => {
     const attack = times(16, async () => {
-      for (let index = 0; index < 50; index++) {
+      for (let index = 0; index < 20; index++) {
         const headers = { authorization: `Bearer ${formatApiKey('standard', randomBytes(32))}` }
         const answer = await send(`${stack.url}/v1/key`, { headers, address: '127.0.0.67' })
         // 503 where a machine is too busy to look the key up in time.
@@ -235,7 +233,7 @@ describe('a quiet caller is served as usual beside', () => {
       data: 'x'.repeat(500_000),
     })
     const attack = times(8, async () => {
-      for (let index = 0; index < 12; index++) {
+      for (let index = 0; index < 6; index++) {
         const signature = `t=${Math.floor(Date.now() / 1_000)},v1=${randomBytes(32).toString('hex')}`
         const headers = { 'content-type': 'application/json', 'stripe-signature': signature }
         expect(await statusOf(await send(`${stack.url}/webhooks/stripe`, { headers, body }))).toBe(400)
@@ -280,13 +278,13 @@ describe('a quiet caller is served as usual beside', () => {
     await quiet.isServedWhile(attack)
   })
 
-  test('sixteen images of 15 MB at once, of which a key may have so many bytes in flight', async () => {
+  test('six images of 15 MB at once, of which a key may have so many bytes in flight', async () => {
     const url = `data:image/png;base64,${largePng(15).toString('base64')}`
     const image = { type: 'image_url', image_url: { url } }
     const body = Buffer.from(
       say([{ type: 'text', text: 'a' }, image], { model: 'test/image', max_tokens: 5 }),
     )
-    const statuses = times(16, () => hostile.post(body))
+    const statuses = times(6, () => hostile.post(body))
     await quiet.isServedWhile(statuses)
     // 503, 408 and no answer where the machine is too busy to take the rest, or to take it in time.
     const {
@@ -298,7 +296,7 @@ describe('a quiet caller is served as usual beside', () => {
     } = countsOf(await statuses)
     expect(taken).toBeGreaterThan(0)
     expect(refused).toBeGreaterThan(0)
-    expect(taken + refused + shed + late + cut).toBe(16)
+    expect(taken + refused + shed + late + cut).toBe(6)
   })
 
   test('half requests of clients that close nothing, until they are cut off', () =>
