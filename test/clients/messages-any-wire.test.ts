@@ -1,6 +1,6 @@
 import Anthropic, { APIUserAbortError, NotFoundError } from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
@@ -41,7 +41,7 @@ beforeAll(() => {
   client = new Anthropic({ baseURL: `${stack.url}/v2`, apiKey: owner.key, authToken: null, maxRetries: 0 })
   chat = new OpenAI({ baseURL: `${stack.url}/v2`, apiKey: owner.key, maxRetries: 0 })
 })
-afterEach(() => expectLedgerInOrder(stack))
+afterAll(() => expectLedgerInOrder(stack))
 
 const lastSent = () => stack.providers.log.requests.at(-1)!.body as Record<string, unknown>
 const lastRecord = async () => {

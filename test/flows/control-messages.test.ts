@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { CallHub } from '../../src/calls/api/call-hub.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { ControlMessage } from '../../src/core/calls/frames.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { controlChannel, queuePrefix } from '../../src/platform/redis/redis-keys.ts'
@@ -69,27 +68,5 @@ test('a call whose client leaves before its first frame is ended by its worker a
   await refused
   expect(channels()).toHaveLength(1)
   expect(sent[0]).toMatchObject({ kind: 'cancel', ending: { by: 'client' } })
-  await expectLedgerInOrder(stack)
-})
-
-test('an end that was lost with all its frames is requested from the worker that sent it', async () => {
-  const { receive } = CallHub.prototype
-  let lost = 0
-  const receiving = vi.spyOn(CallHub.prototype, 'receive').mockImplementation(function (
-    this: CallHub,
-    from,
-    frames,
-  ) {
-    if (lost === 0 && frames.length > 0) lost = frames.length
-    else receive.call(this, from, frames)
-  })
-  const answer = ask(caller, { model: 'test/held' })
-  await stack.providers.log.arrived()
-  stack.providers.release()
-  expect(await answer).toMatchObject({ status: 200 })
-  receiving.mockRestore()
-  expect(lost).toBe(1)
-  expect(sent).toMatchObject([{ kind: 'resend' }])
-  expect(channels()).toHaveLength(1)
   await expectLedgerInOrder(stack)
 })
