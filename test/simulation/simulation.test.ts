@@ -13,7 +13,7 @@ vi.mock('../../src/providers/count-tokens.ts', async () => {
 })
 
 const ONLY = process.env.SIMULATION_SEED
-const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 110)
+const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 60)
 const FROM = Number(process.env.SIMULATION_FROM ?? SHARDED_FROM)
 /** Seeds that broke an invariant once. */
 const BROKE_ONCE = [
