@@ -13,8 +13,7 @@ import { anthropicThinking } from './reasoning-effort.ts'
 import { structuredOutput } from './structured-output.ts'
 import { ToolCallIds } from './tool-calls.ts'
 import {
-  type AttemptOf,
-  type AttemptTerms,
+  type AttemptRequest,
   acceptedParameters,
   type ChatAttempt,
   type CompletionReader,
@@ -42,7 +41,7 @@ export const anthropicMessages: WireMapping = {
 }
 
 /** The same wire where the client speaks it too. */
-export const nativeMessages: WireMapping<AttemptOf<NativeContent>> = {
+export const nativeMessages: WireMapping<AttemptRequest<NativeContent>> = {
   request: (attempt, apiKey) => wireRequest(attempt, apiKey, nativeFields(attempt), attempt.content.betas),
   openReader: ({ offer }) => new NativeReader(new MessagesReader({ offer })),
   failureOfStatus,
@@ -55,7 +54,7 @@ const TEMPERATURE_MAX = 1
 
 /** A request on the messages wire, always streamed. */
 function wireRequest(
-  attempt: AttemptTerms,
+  attempt: Omit<AttemptRequest, 'content'>,
   apiKey: string | null,
   fields: Fields,
   betas: readonly string[] = [],
@@ -75,7 +74,10 @@ function wireRequest(
 /** The body of a chat on the messages wire. */
 export const requestBody = (attempt: ChatAttempt): string => bodyOf(attempt, chatFields(attempt))
 
-function bodyOf({ offer, completionLimit }: AttemptTerms, fields: Fields): string {
+function bodyOf(
+  { offer, completionLimit }: Pick<AttemptRequest, 'offer' | 'completionLimit'>,
+  fields: Fields,
+): string {
   const { quirks = {} } = offer.provider
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,

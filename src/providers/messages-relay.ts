@@ -12,7 +12,7 @@ import { withBoundedUses } from '../core/calls/provider-tools.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import {
-  type AttemptOf,
+  type AttemptRequest,
   type CompletionReader,
   type Emit,
   type Fields,
@@ -30,7 +30,7 @@ import {
  * The fields of a native request in the form that an offer takes, without the model, the limit and the stream. A
  * thinking budget is part of the limit; the wire refuses a budget that is not below it, or less than 1,024.
  */
-export function nativeFields({ offer, content, completionLimit }: AttemptOf<NativeContent>): Fields {
+export function nativeFields({ offer, content, completionLimit }: AttemptRequest<NativeContent>): Fields {
   const { request, parameters } = content
   const { temperature, topP } = samplingFor({ offer, parameters })
   const { thinking, tools, ...fields } = foldSystemTurns(withoutUnsignedThinking(request))

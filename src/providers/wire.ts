@@ -12,19 +12,8 @@ import type { FormBody } from './http/form-body.ts'
 import type { FilePlace, ResponseFile } from './response-files.ts'
 
 /** One attempt at one offer. */
-export interface AttemptOf<Content> extends AttemptTerms {
+export interface AttemptRequest<Content = CallContent> {
   content: Content
-}
-export type AttemptRequest = AttemptOf<CallContent>
-
-/** The same with the prompt of a chat, as the wires of chats take it. */
-export interface ChatAttempt extends AttemptTerms, Pick<ChatContent, 'parameters' | 'exactJson'> {
-  messages: readonly ChatMessage[]
-  /** The response names which of these stop sequences ended the completion, if the provider reports it. */
-  namedStops?: readonly string[] | undefined
-}
-
-export interface AttemptTerms {
   /** The account of the call. */
   accountId: string
   /** The call whose files it reads and makes. Absent: it has none. */
@@ -49,6 +38,15 @@ export interface AttemptTerms {
   signal: AbortSignal
   /** Runs the conversion of the request, which is synchronous, and may throw instead. Absent: it is just run. */
   convert?: (<T>(convert: () => T) => T) | undefined
+}
+
+/** The same with the prompt of a chat, as the wires of chats take it. */
+export interface ChatAttempt
+  extends Omit<AttemptRequest, 'content'>,
+    Pick<ChatContent, 'parameters' | 'exactJson'> {
+  messages: readonly ChatMessage[]
+  /** The response names which of these stop sequences ended the completion, if the provider reports it. */
+  namedStops?: readonly string[] | undefined
 }
 
 /** The interface of every wire, and the only one between the failover chain and the providers. */

@@ -227,7 +227,7 @@ describe('what a provider reports of its prompt cache', () => {
       finalUsage: { promptTokens: 80, completionTokens: 3, cachedTokens },
       produced: NOTHING_PRODUCED,
     }
-    const call = { envelope: envelopeOf(), body: chatOf(), served }
+    const call = { envelope: envelopeOf(), content: chatOf(), served }
     const { used } = await usageOf(answer, call, { text: async () => 3, prompt: async () => 90 })
     return { ...used, cost: costOf(used.usage, readRates(served.rate)) }
   }

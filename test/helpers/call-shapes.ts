@@ -1,6 +1,12 @@
+import type { CallOutbox } from '../../src/calls/worker/call-outbox.ts'
+import type { ClaimedCall } from '../../src/calls/worker/leases.ts'
+import { type RunningCall, RunningCalls } from '../../src/calls/worker/running-calls.ts'
 import type { AttemptRecord, CallEnvelope, CallJob, Candidate } from '../../src/core/calls/call-job.ts'
 import type { ChatContent, ChatMessage } from '../../src/core/calls/chat-request.ts'
+import type { FrameBody } from '../../src/core/calls/frames.ts'
+import type { CallContent } from '../../src/core/calls/kinds/call-kinds.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
+import { stubOf } from './stub-of.ts'
 
 /** One builder for each shape of a call: everything that a test does not name is plain. */
 
@@ -53,6 +59,32 @@ export const jobOf = (more: Partial<CallEnvelope> = {}): CallJob => ({
   envelope: envelopeOf(more),
   sealedBody: '',
 })
+
+/** A call that was claimed once. */
+export const claimedOf = (job: CallJob, more: Partial<ClaimedCall> = {}): ClaimedCall => ({
+  job,
+  generation: 1,
+  number: 1,
+  stalls: 0,
+  renewedAt: 0,
+  epoch: '',
+  state: 'held',
+  ...more,
+})
+
+/** A running call whose frames are passed to `send`, until `signal` aborts it. */
+export function runningOf(
+  envelope: CallEnvelope,
+  content: CallContent,
+  { signal, send = () => undefined }: { signal?: AbortSignal; send?: (frame: FrameBody) => void } = {},
+): RunningCall<CallContent> {
+  const outbox = stubOf<CallOutbox>({ callId: envelope.id, send })
+  const call = new RunningCalls().add(claimedOf({ envelope, sealedBody: '' }), outbox)
+  const leave = () => call.controller.abort(signal?.reason)
+  if (signal?.aborted) leave()
+  else signal?.addEventListener('abort', leave)
+  return { ...call, content }
+}
 
 /** An attempt that its provider answered whole. */
 export const attemptRecordOf = (more: Partial<AttemptRecord> = {}): AttemptRecord => ({

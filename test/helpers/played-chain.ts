@@ -20,7 +20,7 @@ import { greaterOf } from '../../src/core/kernel/money.ts'
 import { createLogger } from '../../src/platform/observability/logger.ts'
 import type { AttemptRequest, ProviderClient } from '../../src/providers/wire.ts'
 import type { AttemptResult } from './attempt-result.ts'
-import { candidateOf, chatOf, envelopeOf } from './call-shapes.ts'
+import { candidateOf, chatOf, envelopeOf, runningOf } from './call-shapes.ts'
 import { UNMEASURED } from './chain-parts.ts'
 import { snapshot } from './planned-catalog.ts'
 import { offerAt } from './scripted-provider.ts'
@@ -115,17 +115,14 @@ export async function playCall(call: PlayedCall): Promise<Played> {
     random: () => 0,
   })
   const envelope = plannedEnvelope(call, offers)
-  const outcome = await chain({
-    envelope,
-    body: call.content ?? chatOf(call.messages),
+  const running = runningOf(envelope, call.content ?? chatOf(call.messages), {
     signal: leaving.signal,
-    upstream: new AbortController().signal,
     send(frame) {
       if (frame[0] === 'open') opened.push(frame[1])
       if (frame[0] === 'text') text += frame[1]
     },
-    ...(call.convert && { convert: call.convert }),
   })
+  const outcome = await chain({ ...running, convert: call.convert })
   const modelOf = (id: string) => envelope.candidates.find(({ offerId }) => offerId === id)!.modelId
   const attempts = outcome.attempts.map((attempt) => `${modelOf(attempt.offerId)} ${attempt.outcome}`)
   return { outcome, envelope, catalog, text, opened, requests, attempts }

@@ -113,7 +113,7 @@ describe('a charge is never above its hold', () => {
           const finalUsage = { promptTokens: prompt, completionTokens: completion }
           const { used } = await usageOf(
             { text: 'An answer.', finalUsage, produced: NOTHING_PRODUCED },
-            { envelope, body: request.content, served },
+            { envelope, content: request.content, served },
           )
           const end = {
             status: 'completed' as const,

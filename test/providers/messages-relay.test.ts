@@ -4,7 +4,7 @@ import { CompletionBuilder, type CompletionEvent } from '../../src/core/calls/co
 import { type NativeContent, parseMessagesRequest } from '../../src/core/calls/messages-request.ts'
 import { MessagesReader, nativeMessages } from '../../src/providers/chat-to-messages.ts'
 import { NativeReader } from '../../src/providers/messages-relay.ts'
-import type { AttemptOf } from '../../src/providers/wire.ts'
+import type { AttemptRequest } from '../../src/providers/wire.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
 const USAGE = { input_tokens: 7, cache_read_input_tokens: 3, output_tokens: 1, service_tier: 'standard' }
@@ -234,9 +234,9 @@ test('a native request is forwarded with our model, limit and stream, and as its
       content,
       offer: { ...offer, ...changes, provider: { ...offer.provider, quirks } },
       completionLimit: 2_000,
-    } as AttemptOf<NativeContent>
+    } as AttemptRequest<NativeContent>
   }
-  const sent = (attempt: AttemptOf<NativeContent>) => String(nativeMessages.request(attempt, null).body)
+  const sent = (attempt: AttemptRequest<NativeContent>) => String(nativeMessages.request(attempt, null).body)
   expect(JSON.parse(sent(request()))).toEqual({
     model: 'large-1',
     max_tokens: 2_000,

@@ -3,14 +3,14 @@ import type { CompletionEvent } from '../../src/core/calls/completion.ts'
 import type { ResultContent } from '../../src/core/calls/kinds/call-kinds.ts'
 import type { ProviderQuirks } from '../../src/core/catalog/catalog.ts'
 import { results } from '../../src/providers/kinds/provider-kinds.ts'
-import type { AttemptOf } from '../../src/providers/wire.ts'
+import type { AttemptRequest } from '../../src/providers/wire.ts'
 import { offer, provider } from '../helpers/planned-catalog.ts'
 
 const EMBEDDINGS: ResultContent = { kind: 'embeddings', input: ['one', 'two'], encoding: 'float' }
 const RERANK: ResultContent = { kind: 'rerank', query: 'q', documents: ['a', 'b'], returnDocuments: false }
 const MODERATION: ResultContent = { kind: 'moderation', input: ['one', 'two'] }
 
-function requestOf(content: ResultContent, quirks: ProviderQuirks = {}): AttemptOf<ResultContent> {
+function requestOf(content: ResultContent, quirks: ProviderQuirks = {}): AttemptRequest<ResultContent> {
   const acme = provider('acme', { baseUrl: 'https://acme.test/v1', quirks })
   return {
     accountId: 'acct_1',

@@ -636,8 +636,8 @@ export class Gateway {
 
 /** Frames of all runs under one number look alike. */
 class NumberedCalls extends RunningCalls {
-  override add(...[callId, outbox, runsOn]: Parameters<RunningCalls['add']>) {
-    return super.add(callId, Object.assign(outbox, { run: 'run' }), runsOn)
+  override add(...[claimed, outbox]: Parameters<RunningCalls['add']>) {
+    return super.add(claimed, Object.assign(outbox, { run: 'run' }))
   }
 }
 

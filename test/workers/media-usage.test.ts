@@ -17,7 +17,7 @@ const COUNTS = { text: async () => 3, prompt: async () => 90 }
 async function charged(reported: Partial<Usage> | null, candidate = CANDIDATE) {
   const usage = reported && { promptTokens: 80, completionTokens: 3, ...reported }
   const answer = { text: 'one two three', finalUsage: usage, produced: NOTHING_PRODUCED }
-  const call = { envelope: envelopeOf({ holdPico: '100000' }), body: chatOf(), served: candidate }
+  const call = { envelope: envelopeOf({ holdPico: '100000' }), content: chatOf(), served: candidate }
   const { used, faults } = await usageOf(answer, call, COUNTS)
   return { usage: used.usage, fault: faults.prompt, cost: costOf(used.usage, readRates(candidate.rate)) }
 }

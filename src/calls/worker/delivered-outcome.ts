@@ -1,10 +1,10 @@
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
-import type { CallEnvelope } from '../../core/calls/call-job.ts'
 import { type CallOutcome, failedCall, NOTHING_USED } from '../../core/calls/call-outcome.ts'
 import type { CompletionMessage } from '../../core/calls/completion.ts'
 import type { DeliveredPrefix, FrameError, GatewayFailure } from '../../core/calls/frames.ts'
 import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
 import { countedUsage, textOf } from './attempts/call-usage.ts'
+import type { RunningCall } from './running-calls.ts'
 
 /** Outcomes of calls that did not end by their chain: their clients are charged for what they were delivered. */
 
@@ -14,11 +14,7 @@ export type ProducedOutcome = Exclude<CallOutcome, { status: 'failed' }> & { mes
 export const isProduced = (outcome: CallOutcome): outcome is ProducedOutcome =>
   outcome.status !== 'failed' && outcome.message !== null
 
-/** A call with its text. */
-interface CallWithBody {
-  envelope: CallEnvelope
-  body: CallContent
-}
+type Call = Pick<RunningCall<CallContent>, 'envelope' | 'content'>
 
 type CallFacts = Pick<CallOutcome, 'attempts' | 'firstTokenAt' | 'isUnanswered'>
 
@@ -26,7 +22,7 @@ type CallFacts = Pick<CallOutcome, 'attempts' | 'firstTokenAt' | 'isUnanswered'>
 export function failedByGateway(
   { served, message, attempts, firstTokenAt }: ProducedOutcome,
   { code, deliveredChars }: GatewayFailure,
-  call: CallWithBody,
+  call: Call,
 ): Promise<CallOutcome> {
   const text = textOf(message).slice(0, deliveredChars)
   const candidate = served && call.envelope.candidates.indexOf(served)
@@ -46,7 +42,7 @@ export const stoppedMidStream = (deliveredChars: number): GatewayFailure => ({
  */
 export async function outcomeOfLostRun(
   delivered: DeliveredPrefix,
-  call: CallWithBody,
+  call: Call,
   attempts: CallOutcome['attempts'] = [],
 ): Promise<CallOutcome> {
   const facts = { attempts, firstTokenAt: null, isUnanswered: delivered.isUnanswered }
@@ -66,7 +62,7 @@ export async function outcomeOfLostRun(
 async function interrupted(
   delivered: DeliveredPrefix,
   error: FrameError,
-  call: CallWithBody,
+  call: Call,
   facts: CallFacts,
 ): Promise<CallOutcome> {
   if (call.envelope.idempotencyRecord !== null) return failedCall(error, facts)
@@ -76,8 +72,8 @@ async function interrupted(
 }
 
 /** What is charged for a delivered text; nothing where there is none. */
-async function chargeOf({ candidate, text }: DeliveredPrefix, { envelope, body }: CallWithBody) {
+async function chargeOf({ candidate, text }: DeliveredPrefix, { envelope, content }: Call) {
   const served = (text !== '' && candidate !== null && envelope.candidates[candidate]) || null
   if (served === null) return { served, ...NOTHING_USED }
-  return { served, ...(await countedUsage(text, { envelope, body, served })) }
+  return { served, ...(await countedUsage(text, { envelope, content, served })) }
 }

@@ -11,7 +11,7 @@ import type { EpochWatch } from '../../platform/redis/redis-epoch.ts'
 import { type CleanupTasks, createCleanupTasks } from '../cleanup-tasks.ts'
 import type { TakenSlot } from '../in-process-link.ts'
 import type { HeldBodies } from '../protocol/call-bodies.ts'
-import { type HeldLease, Leases } from './leases.ts'
+import { type ClaimedCall, Leases } from './leases.ts'
 import { runningHold } from './restored-holds.ts'
 import { type CallRunnerDependencies, runCall } from './run-call.ts'
 import { type SlotPool, WorkerSlots } from './worker-slots.ts'
@@ -39,14 +39,6 @@ export interface DispatchWorkerOptions extends Omit<CallRunnerDependencies, 'lea
 /** Exceeds the wait for calls. */
 const STOP_WAITING_MS = 2_000
 
-/** A claim counts from the time of its request. */
-interface ClaimedAt {
-  job: ClaimedJob<CallJob>
-  claimedAt: number
-  /** The opened body of the job, if known. */
-  body?: string
-}
-
 /**
  * Claims jobs itself and runs many at once: one script claims all waiting calls, and each starts at once. BullMQ's loop
  * fetches one job after another until the queue is empty before it starts the first.
@@ -58,7 +50,7 @@ export class DispatchWorker {
   /** The calls of this worker. */
   readonly leases: Leases
   private readonly renewal: NodeJS.Timeout
-  private readonly slots: WorkerSlots<ClaimedAt>
+  private readonly slots: WorkerSlots<ClaimedCall>
   private readonly cleanup: CleanupTasks
   private stopping = false
   private hasStopped = false
@@ -75,6 +67,7 @@ export class DispatchWorker {
     this.jobs = options.jobs
     this.leases = new Leases({
       ...options,
+      loseCall: (callId) => options.calls.abort(callId, 'lease-lost'),
       extend: (callIds) => this.jobs.extendLocks(callIds),
       requeue: (job) =>
         requeueCall(options.dispatchQueue, { ...job, worker: options.jobs.token }, options.lockMs),
@@ -116,50 +109,61 @@ export class DispatchWorker {
     return {
       token: this.jobs.token,
       lockMs: this.options.lockMs,
-      run: (data, body) =>
-        this.slots.run({
-          job: { id: data.envelope.id, data, attemptsStarted: 1, stalls: 0 },
-          claimedAt,
-          body,
-        }),
+      run: (data, body) => {
+        const job = { id: data.envelope.id, data, attemptsStarted: 1, stalls: 0 }
+        this.slots.run({ ...this.claimed(job, claimedAt), body })
+      },
       giveBack: () => this.slots.giveBack(),
     }
   }
 
-  private async claim(most: number, kind: ClaimKind): Promise<ClaimedAt[]> {
+  private async claim(most: number, kind: ClaimKind): Promise<ClaimedCall[]> {
     const claimedAt = this.options.clock()
     const jobs = await this.jobs.claim(most, kind)
-    return jobs.map((job) => ({ job, claimedAt }))
+    return jobs.map((job) => this.claimed(job, claimedAt))
   }
 
-  private async waitAndClaim(): Promise<{ job: ClaimedAt | null; isMore: boolean }> {
+  private async waitAndClaim(): Promise<{ job: ClaimedCall | null; isMore: boolean }> {
     const claimedAt = this.options.clock()
     const { job, isMore } = await this.jobs.waitAndClaim()
-    return { job: job && { job, claimedAt }, isMore }
+    return { job: job && this.claimed(job, claimedAt), isMore }
   }
 
-  private async run({ job, claimedAt, body }: ClaimedAt): Promise<void> {
-    const callId = job.id as CallId
+  /** A claim counts from the time of its request. */
+  private claimed({ data, attemptsStarted, stalls }: ClaimedJob<CallJob>, claimedAt: number): ClaimedCall {
+    return {
+      job: data,
+      // A revived call counts its earlier claims.
+      generation: attemptsStarted + (data.claims ?? 0),
+      number: attemptsStarted,
+      stalls,
+      renewedAt: claimedAt,
+      epoch: this.options.epoch.current(),
+      state: 'held',
+    }
+  }
+
+  private async run(call: ClaimedCall): Promise<void> {
+    const { job, generation } = call
+    const { id: callId } = job.envelope
     const { callJobs, logger } = this.options
-    if (this.leases.adopt(callId, job.attemptsStarted, claimedAt)) return
-    // A revived call counts its earlier claims.
-    const generation = job.attemptsStarted + (job.data.claims ?? 0)
-    const held = this.leases.add(job.data, generation, claimedAt, job.stalls)
-    if (generation === 1) this.restoreHold(job.data.envelope)
+    if (this.leases.adopt(call)) return
+    this.leases.add(call)
+    if (generation === 1) this.restoreHold(job.envelope)
     try {
-      const remainder = this.stopping ? 'hand-back' : await runCall(held, this.runner, body)
+      const remainder = this.stopping ? 'hand-back' : await runCall(call, this.runner)
       if (remainder === 'leave') return
-      if (remainder === 'hand-back') return await this.handBack(callId, held)
+      if (remainder === 'hand-back') return await this.handBack(call)
       // Also a job that was revived while the call was finished without one.
-      if (held.state === 'requeued') await callJobs.dropRequeued(callId)
+      if (call.state === 'requeued') await callJobs.dropRequeued(callId)
       else if (remainder === 'complete') await this.complete(callId)
-      this.dropBody(job.data)
+      this.dropBody(job)
     } catch (error) {
       // The job keeps its claim until the lock expires, then another worker takes it over.
       logger.error({ err: error, callId }, 'call not completed')
     } finally {
       this.options.bodies.release(callId)
-      this.leases.drop(held)
+      this.leases.drop(call)
     }
   }
 
@@ -169,11 +173,12 @@ export class DispatchWorker {
     if (kept !== undefined) throw new Error('the lock of the call belongs to another worker')
   }
 
-  private async handBack(callId: CallId, held: HeldLease): Promise<void> {
-    if (held.state === 'requeued')
+  private async handBack(call: ClaimedCall): Promise<void> {
+    const { id: callId } = call.job.envelope
+    if (call.state === 'requeued')
       return void (await (await this.options.dispatchQueue.getJob(callId))?.promote())
     // Must come first: a renewal would restore the claim.
-    this.leases.drop(held)
+    this.leases.drop(call)
     await this.jobs.handBack(callId)
   }
 

@@ -5,11 +5,12 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import type { Reclaimed } from '../../platform/queues/call-jobs.ts'
 import { isRefusedWrite } from '../../platform/redis/redis.ts'
 import type { EpochWatch } from '../../platform/redis/redis-epoch.ts'
-import type { RunningCalls } from './running-calls.ts'
 
-/** The lock of a claimed call, as this worker knows it. */
-export interface HeldLease {
+/** A call that this worker has claimed, and its lease: the lock of its job, as this worker knows it. */
+export interface ClaimedCall {
   job: CallJob
+  /** The opened body of the job, if known. */
+  body?: string | undefined
   /** Number of leases of this call, from 1. */
   generation: number
   /** Number of claims of its job, from 1. */
@@ -25,16 +26,17 @@ export interface HeldLease {
 
 const TRANSITIONS = { held: ['requeued', 'over'], requeued: ['over'], over: [] } as const
 
-function enter(lease: HeldLease, state: keyof typeof TRANSITIONS): void {
+function enter(lease: ClaimedCall, state: keyof typeof TRANSITIONS): void {
   lease.state = transition(TRANSITIONS, lease.state, state, `lease of ${callIdOf(lease)}`)
 }
 
 /** Which claim of its job a lease has by now, as a step that ends the call names it. */
-export const claimOf = ({ state, number }: HeldLease): number | 'revived' =>
+export const claimOf = ({ state, number }: ClaimedCall): number | 'revived' =>
   state === 'requeued' ? 'revived' : number
 
 interface LeasesOptions {
-  calls: RunningCalls
+  /** Ends the run of a call that another worker has. */
+  loseCall(callId: CallId): void
   epoch: Pick<EpochWatch, 'current' | 'check'>
   /** Lifetime of a lease without renewal. */
   lockMs: number
@@ -62,15 +64,16 @@ const TRUSTED_LOCK_PART = 2 / 3
  *   requeued  Redis lost the job; a delayed one replaces it, whose delay is the lock
  *   over      another worker has the call (its run here ends, and settles nothing), or the run has ended
  *
- *   held → requeued        Redis lost the job, and no other worker can have it
- *   held, requeued → over  another worker has claimed the call, or its run here has ended
+ *   held → requeued        a lock is missing, another epoch or a missing job says that Redis lost it, and the queue took the
+ *                          call again: no other worker can have it
+ *   held, requeued → over  another worker has claimed the call, its run here has ended, or this worker claimed it again
  *
  * A lock that expired while no other worker claimed the call is reclaimed: this worker or Redis was blocked, or Redis lost
  * its last writes. If its job was lost with them, or with all of Redis's data, the call is requeued: no other worker can have
  * it, so it continues here.
  */
 export class Leases {
-  private readonly held = new Map<string, HeldLease>()
+  private readonly held = new Map<string, ClaimedCall>()
   private readonly options: LeasesOptions
   private renewing: Promise<void> = Promise.resolve()
 
@@ -78,14 +81,11 @@ export class Leases {
     this.options = options
   }
 
-  add(job: CallJob, generation: number, renewedAt: number, stalls = 0): HeldLease {
-    const epoch = this.options.epoch.current()
-    const number = generation - (job.claims ?? 0)
-    const lease: HeldLease = { job, generation, number, stalls, renewedAt, epoch, state: 'held' }
-    const before = this.held.get(job.envelope.id)
+  add(call: ClaimedCall): void {
+    const { id } = call.job.envelope
+    const before = this.held.get(id)
     if (before) enter(before, 'over')
-    this.held.set(job.envelope.id, lease)
-    return lease
+    this.held.set(id, call)
   }
 
   /**
@@ -93,16 +93,16 @@ export class Leases {
    * stalled check had returned it to the queue; or Redis lost the earlier claim, and counts from an older one. The call
    * continues under the new claim.
    */
-  adopt(callId: string, number: number, claimedAt: number): boolean {
-    const lease = this.held.get(callId)
+  adopt({ job, number, renewedAt }: ClaimedCall): boolean {
+    const lease = this.held.get(job.envelope.id)
     if (!lease || lease.state === 'requeued' || number > lease.number + 1) return false
     // A renewal that restored the lost claim is the later of the two.
-    Object.assign(lease, { number: Math.max(number, lease.number), renewedAt: claimedAt })
+    Object.assign(lease, { number: Math.max(number, lease.number), renewedAt })
     return true
   }
 
   /** Drops a lease. If this worker lost the call and claimed it again, the new lease is kept. */
-  drop(lease: HeldLease): void {
+  drop(lease: ClaimedCall): void {
     const { id } = lease.job.envelope
     if (!this.isOurs(lease)) return
     enter(lease, 'over')
@@ -115,7 +115,7 @@ export class Leases {
   }
 
   /** Whether a lease is still held. Asks Redis only if this process may have missed a renewal. */
-  async isHeld(lease: HeldLease): Promise<boolean> {
+  async isHeld(lease: ClaimedCall): Promise<boolean> {
     const { clock, lockMs } = this.options
     if (clock() - lease.renewedAt > lockMs * TRUSTED_LOCK_PART)
       await this.renewSome([lease]).catch((error) => {
@@ -129,7 +129,7 @@ export class Leases {
    * Whether a lease is held that Redis does not know under its number: a lost claim is restored, and the number of a
    * call that this worker claimed again meanwhile is updated.
    */
-  async reclaim(lease: HeldLease): Promise<boolean> {
+  async reclaim(lease: ClaimedCall): Promise<boolean> {
     await this.inTurn(async () => {
       if (this.isOurs(lease)) await this.decide([lease], await this.options.epoch.check())
     })
@@ -148,7 +148,7 @@ export class Leases {
   }
 
   /** Renewals run one after another: a lease that one of them revives would look lost to another. */
-  private renewSome(leases: HeldLease[]): Promise<void> {
+  private renewSome(leases: ClaimedCall[]): Promise<void> {
     return this.inTurn(() => this.renewNow(leases))
   }
 
@@ -158,24 +158,24 @@ export class Leases {
     return renewal
   }
 
-  private async renewNow(leases: HeldLease[]): Promise<void> {
+  private async renewNow(leases: ClaimedCall[]): Promise<void> {
     const { clock, epoch, extend, extendRequeued } = this.options
-    const [askedAt, epochThen] = [clock(), epoch.current()]
+    const [sentAt, epochThen] = [clock(), epoch.current()]
     const locked = leases.filter((lease) => lease.state !== 'requeued')
     const gone = new Set(locked.length === 0 ? [] : await extend(locked.map(callIdOf)))
     const requeued = leases.filter((lease) => lease.state === 'requeued')
     const kept = await Promise.all(requeued.map((lease) => extendRequeued(callIdOf(lease))))
     for (const [index, lease] of requeued.entries()) if (!kept[index]) gone.add(callIdOf(lease))
     for (const lease of leases) {
-      if (!gone.has(callIdOf(lease))) Object.assign(lease, { renewedAt: askedAt, epoch: epochThen })
+      if (!gone.has(callIdOf(lease))) Object.assign(lease, { renewedAt: sentAt, epoch: epochThen })
     }
     const missed = leases.filter((lease) => gone.has(callIdOf(lease)) && this.isOurs(lease))
     if (missed.length > 0) await this.decide(missed, await epoch.check())
   }
 
   /** Decides whether missing locks expired, were lost with Redis's data, or were taken by another worker. */
-  private async decide(missed: HeldLease[], epochNow: string): Promise<void> {
-    const { calls, logger } = this.options
+  private async decide(missed: ClaimedCall[], epochNow: string): Promise<void> {
+    const { loseCall, logger } = this.options
     await Promise.all(
       missed.map(async (lease) => {
         if ((await this.restore(lease, epochNow)) || !this.isOurs(lease)) return
@@ -183,32 +183,32 @@ export class Leases {
         logger.warn({ callId }, 'lease lost to another worker')
         enter(lease, 'over')
         this.held.delete(callId)
-        calls.abort(callId as CallId, 'lease-lost')
+        loseCall(callId)
       }),
     )
   }
 
   /** Restores a lease that Redis does not know, unless another worker has the call or has finished it. */
-  private async restore(lease: HeldLease, epochNow: string): Promise<boolean> {
+  private async restore(lease: ClaimedCall, epochNow: string): Promise<boolean> {
     const { clock, lockMs, reclaim, requeue, dropRequeued } = this.options
     const callId = callIdOf(lease)
-    const askedAt = clock()
+    const sentAt = clock()
     const isOrphan = lease.epoch !== epochNow
     if (!isOrphan && lease.state !== 'requeued') {
       const reclaimed = await reclaim(callId, lease.number)
       if (reclaimed === 'lost') return false
       if (reclaimed !== 'missing') {
-        Object.assign(lease, { number: reclaimed, renewedAt: askedAt })
+        Object.assign(lease, { number: reclaimed, renewedAt: sentAt })
         return true
       }
       if (!this.isOurs(lease)) return false
     }
     // No other worker can have finished a call whose lock cannot have expired yet: Redis lost its job.
-    const mayBeFinished = !isOrphan && askedAt - lease.renewedAt > lockMs * TRUSTED_LOCK_PART
+    const mayBeFinished = !isOrphan && sentAt - lease.renewedAt > lockMs * TRUSTED_LOCK_PART
     if (mayBeFinished || !(await requeue({ ...lease.job, claims: lease.generation }))) return false
     if (this.isOurs(lease)) {
       if (lease.state !== 'requeued') enter(lease, 'requeued')
-      Object.assign(lease, { epoch: epochNow, renewedAt: askedAt })
+      Object.assign(lease, { epoch: epochNow, renewedAt: sentAt })
     } else {
       // It ended in the meantime, and could not know that there was a job to remove.
       await dropRequeued(callId)
@@ -216,9 +216,9 @@ export class Leases {
     return true
   }
 
-  private isOurs(lease: HeldLease): boolean {
+  private isOurs(lease: ClaimedCall): boolean {
     return this.held.get(callIdOf(lease)) === lease
   }
 }
 
-const callIdOf = ({ job }: HeldLease): string => job.envelope.id
+const callIdOf = ({ job }: ClaimedCall): CallId => job.envelope.id

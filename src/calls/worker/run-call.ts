@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { settlementOf } from '../../core/billing/settlement.ts'
 import { readBody } from '../../core/calls/call-body.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
-import type { CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
+import type { CallEnvelope, SettlementRecord } from '../../core/calls/call-job.ts'
 import { type CallOutcome, failedCall, lastFrameOf } from '../../core/calls/call-outcome.ts'
 import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
@@ -22,7 +22,7 @@ import { CallOutbox } from './call-outbox.ts'
 import { failedByGateway, isProduced, outcomeOfLostRun, stoppedMidStream } from './delivered-outcome.ts'
 import type { FinishCall, FinishStep, UnsettledCall } from './finish-calls.ts'
 import type { FramePublisher } from './frame-publisher.ts'
-import { claimOf, type HeldLease, type Leases } from './leases.ts'
+import { type ClaimedCall, claimOf, type Leases } from './leases.ts'
 import { endedHold } from './restored-holds.ts'
 import { type RunningCall, type RunningCalls, reasonOf } from './running-calls.ts'
 import type { SettlementOutbox } from './settlement-outbox.ts'
@@ -68,184 +68,169 @@ const STALLS_MAX = 2
 /**
  * Runs one claimed call to its end: the failover chain, the frames, the settlement. Its client receives the end, the
  * settlement is enqueued and the job is gone in one atomic step (see finish-calls.ts), which a worker whose lease was
- * lost cannot take: the call is another's. `openedBody` is what the job has sealed, where that is known.
+ * lost cannot take: the call is another's.
  */
-export async function runCall(
-  lease: HeldLease,
-  deps: CallRunnerDependencies,
-  openedBody?: string,
-): Promise<JobRemainder> {
-  const { envelope } = lease.job
-  const claimedAt = deps.clock()
-  const runsOn = envelope.idempotencyRecord !== null
+export async function runCall(claimed: ClaimedCall, deps: CallRunnerDependencies): Promise<JobRemainder> {
+  const { envelope } = claimed.job
+  const startedAt = deps.clock()
   const outbox = new CallOutbox({
     publisher: deps.publisher,
     callId: envelope.id,
     channel: envelope.replyChannel,
-    generation: lease.generation,
-    wholeUpToBytes: runsOn ? deps.wholeCompletionBytesMax : 0,
+    generation: claimed.generation,
+    wholeUpToBytes: envelope.idempotencyRecord === null ? 0 : deps.wholeCompletionBytesMax,
   })
-  const call = deps.calls.add(envelope.id, outbox, runsOn)
+  const call = deps.calls.add(claimed, outbox)
   try {
-    return await inCallSpan(envelope, lease.generation, deps.countCall, async (countCall) => {
-      const run = new CallRun(lease, call, claimedAt, { ...deps, countCall })
-      const ended = await run.outcome(openedBody)
-      if (reasonOf(call) === 'lease-lost' || !(await deps.leases.isHeld(lease))) return 'leave'
-      return typeof ended === 'string' ? ended : await run.finish(ended)
+    return await inCallSpan(envelope, claimed.generation, deps.countCall, async (countCall) => {
+      const ended = await runToEnd(call, deps)
+      if (reasonOf(call) === 'lease-lost' || !(await deps.leases.isHeld(claimed))) return 'leave'
+      return typeof ended === 'string' ? ended : await finish(call, ended, startedAt, { ...deps, countCall })
     })
   } finally {
     deps.calls.remove(call)
   }
 }
 
-/** One run of a call under one lease. */
-class CallRun {
-  readonly #lease: HeldLease
-  readonly #call: RunningCall
-  readonly #claimedAt: number
-  readonly #deps: CallRunnerDependencies
-  /** Null until it is read. */
-  #body: CallContent | null = null
-
-  constructor(lease: HeldLease, call: RunningCall, claimedAt: number, deps: CallRunnerDependencies) {
-    this.#lease = lease
-    this.#call = call
-    this.#claimedAt = claimedAt
-    this.#deps = deps
+/** Runs the call until its outcome is known, or until it is not this worker's to end. */
+async function runToEnd(
+  call: RunningCall,
+  deps: CallRunnerDependencies,
+): Promise<CallOutcome | JobRemainder> {
+  const { envelope } = call
+  const { generation, stalls } = call.claimed
+  const { clock, logger } = deps
+  const isShutdown = () => reasonOf(call) === 'shutdown'
+  if (generation === 1 && clock(envelope.admittedAt) > envelope.queueDeadlineAt)
+    return failedCall(CALL_ERRORS.waitedTooLong)
+  try {
+    const delivered = generation === 1 ? null : await askTakeover(call)
+    if (isShutdown()) return 'hand-back'
+    if (delivered?.finished) return 'complete'
+    if (delivered === null && stalls >= STALLS_MAX) return stoppedWorkers(envelope, logger)
+    const content = await contentOf(call.claimed, deps)
+    if (content === null) return failedCall(CALL_ERRORS.bodyGone)
+    const read = Object.assign(call, { content })
+    if (delivered) return await outcomeOfLostRun(delivered, read)
+    call.convert = boundedConversions({
+      isSuspect: stalls > 0,
+      onHold: (heldMs) => logger.warn({ callId: envelope.id, heldMs }, 'call held the event loop'),
+    })
+    const outcome = await deps.chain(read)
+    if (call.begunElsewhere) return await outcomeOfLostRun(call.begunElsewhere, read, outcome.attempts)
+    if (outcome.status === 'cancelled' && isShutdown()) {
+      // A stopping worker returns a call to the queue if its client has received nothing of it.
+      if (!call.outbox.used) return 'hand-back'
+      call.failure ??= stoppedMidStream(call.outbox.deliveredChars)
+    }
+    return outcome
+  } catch (error) {
+    if (error instanceof Interrupted) return stoppedWorkers(envelope, logger)
+    logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
+    return failedCall(error instanceof ApiError ? frameErrorOf(error) : CALL_ERRORS.failedInside)
   }
+}
 
-  get #envelope(): CallEnvelope {
-    return this.#lease.job.envelope
-  }
+function stoppedWorkers({ id: callId, accountId }: CallEnvelope, logger: Logger): CallOutcome {
+  const fields = { subject: accountId, callId, accountId }
+  logger.error({ alarm: 'call-stops-workers', ...fields }, 'call ended, its workers stopped')
+  return failedCall(CALL_ERRORS.stopsWorkers)
+}
 
-  /** Runs the call until its outcome is known, or until it is not this worker's to end. */
-  async outcome(openedBody?: string): Promise<CallOutcome | JobRemainder> {
-    const { job, generation, stalls } = this.#lease
-    const { clock, logger } = this.#deps
-    const call = this.#call
-    const envelope = this.#envelope
-    const isShutdown = () => reasonOf(call) === 'shutdown'
-    if (generation === 1 && clock(envelope.admittedAt) > envelope.queueDeadlineAt)
-      return failedCall(CALL_ERRORS.waitedTooLong)
-    try {
-      const delivered = generation === 1 ? null : await askTakeover(call)
-      if (isShutdown()) return 'hand-back'
-      if (delivered?.finished) return 'complete'
-      if (delivered === null && stalls >= STALLS_MAX) return this.#stoppedWorkers()
-      const body = openedBody === undefined ? await bodyOf(job, this.#deps) : readBody(openedBody)
-      if (body === null) return failedCall(CALL_ERRORS.bodyGone)
-      this.#body = body
-      if (delivered) return await outcomeOfLostRun(delivered, { envelope, body })
-      const send = (frame: FrameBody) => call.outbox.send(frame)
-      const signals = { signal: call.controller.signal, upstream: call.upstream.signal }
-      const convert = boundedConversions({
-        isSuspect: stalls > 0,
-        onHold: (heldMs) => logger.warn({ callId: envelope.id, heldMs }, 'call held the event loop'),
-      })
-      const outcome = await this.#deps.chain({ envelope, body, ...signals, send, convert })
-      if (call.begunElsewhere)
-        return await outcomeOfLostRun(call.begunElsewhere, { envelope, body }, outcome.attempts)
-      if (outcome.status === 'cancelled' && isShutdown()) {
-        // A stopping worker returns a call to the queue if its client has received nothing of it.
-        if (!call.outbox.used) return 'hand-back'
-        call.failure ??= stoppedMidStream(call.outbox.deliveredChars)
-      }
-      return outcome
-    } catch (error) {
-      if (error instanceof Interrupted) return this.#stoppedWorkers()
-      logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
-      return failedCall(error instanceof ApiError ? frameErrorOf(error) : CALL_ERRORS.failedInside)
+/**
+ * Finishes the call. Nothing is charged for a completion that no API instance received. If its own is not known to listen,
+ * the call is not ended yet; once that is certain, it ends as one that the gateway failed.
+ */
+async function finish(
+  call: RunningCall,
+  ended: CallOutcome,
+  startedAt: number,
+  deps: CallRunnerDependencies,
+): Promise<JobRemainder> {
+  const { leases, publisher, outbox, countCall } = deps
+  const { claimed, envelope } = call
+  const channel = envelope.replyChannel
+  let outcome = ended
+  let claim: FinishStep['claim'] = claimOf(claimed)
+  for (;;) {
+    if (isProduced(outcome) && hasContent(call) && call.failure)
+      outcome = await failedByGateway(outcome, call.failure, call)
+    const { last, ...step } = await stepFor(call, outcome, claim, startedAt, deps)
+    const result = await deps.finish({ ...step, last: call.outbox.lastFrame(last) })
+    if (typeof result === 'object') {
+      // An API instance ended the call, and its message has not arrived.
+      call.failure = result
+      continue
+    }
+    switch (result) {
+      case 'finished':
+        countCall(step.record)
+        call.outbox.ended(last)
+        return 'none'
+      case 'lost':
+        if (!(await leases.reclaim(claimed))) return leave(call, step, deps)
+        claim = claimOf(claimed)
+        break
+      case 'gone':
+        // Redis lost the job, or this step was done before another. Settling a call twice charges it once.
+        if (!(await leases.isHeld(claimed))) return leave(call, step, deps)
+        claim = claim === claimOf(claimed) ? 'any' : claimOf(claimed)
+        break
+      case 'no-subscriber':
+        await publisher.certain(channel)
+        break
+      case 'refused':
+        await publisher.certain(channel)
+        if (isProduced(outcome) && hasContent(call) && call.failure) break
+        // Its client need not wait: this worker keeps the settlement until Redis accepts it, and the job remains.
+        countCall(step.record)
+        outbox.keepUnsent(step)
+        call.outbox.send(last)
+        return 'leave'
+      default:
+        return result satisfies never
     }
   }
+}
 
-  #stoppedWorkers(): CallOutcome {
-    const { id: callId, accountId } = this.#envelope
-    const fields = { subject: accountId, callId, accountId }
-    this.#deps.logger.error({ alarm: 'call-stops-workers', ...fields }, 'call ended, its workers stopped')
-    return failedCall(CALL_ERRORS.stopsWorkers)
+const hasContent = (call: RunningCall): call is RunningCall<CallContent> => call.content !== null
+
+/**
+ * Leaves the call to others, unless this step was done before and Redis lost it with its last writes, after the client
+ * had received the end: then no other worker settles the call.
+ */
+async function leave(
+  call: RunningCall,
+  step: UnsettledCall,
+  { countCall, outbox }: CallRunnerDependencies,
+): Promise<JobRemainder> {
+  if (await askEnded(call)) {
+    countCall(step.record)
+    outbox.keepUnsent(step)
   }
+  return 'leave'
+}
 
-  /**
-   * Finishes the call. Nothing is charged for a completion that no API instance received: while its own is not known to
-   * be there, the call ends neither way, and then as one that the gateway failed.
-   */
-  async finish(ended: CallOutcome): Promise<JobRemainder> {
-    const { finish, leases, publisher, outbox, countCall } = this.#deps
-    const lease = this.#lease
-    const call = this.#call
-    const channel = this.#envelope.replyChannel
-    let outcome = ended
-    let claim: FinishStep['claim'] = claimOf(lease)
-    for (;;) {
-      if (isProduced(outcome) && this.#body && call.failure)
-        outcome = await failedByGateway(outcome, call.failure, { envelope: this.#envelope, body: this.#body })
-      const { last, ...step } = await this.#stepFor(outcome, claim)
-      const result = await finish({ ...step, last: call.outbox.lastFrame(last) })
-      if (typeof result === 'object') {
-        // An API instance ended the call, and its message has not arrived.
-        call.failure = result
-        continue
-      }
-      switch (result) {
-        case 'finished':
-          countCall(step.record)
-          call.outbox.ended(last)
-          return 'none'
-        case 'lost':
-          if (!(await leases.reclaim(lease))) return this.#leave(step)
-          claim = claimOf(lease)
-          break
-        case 'gone':
-          // Redis lost the job, or this step was done before another. Settling a call twice charges it once.
-          if (!(await leases.isHeld(lease))) return this.#leave(step)
-          claim = claim === claimOf(lease) ? 'any' : claimOf(lease)
-          break
-        case 'no-subscriber':
-          await publisher.certain(channel)
-          break
-        case 'refused':
-          await publisher.certain(channel)
-          if (isProduced(outcome) && this.#body && call.failure) break
-          // Its client need not wait: this worker keeps the settlement until Redis accepts it, and the job remains.
-          countCall(step.record)
-          outbox.keepUnsent(step)
-          call.outbox.send(last)
-          return 'leave'
-        default:
-          return result satisfies never
-      }
-    }
-  }
-
-  /**
-   * Leaves the call to others, unless this step was done before and Redis lost it with its last writes, after the client
-   * had received the end: then no other worker settles the call.
-   */
-  async #leave(step: UnsettledCall): Promise<JobRemainder> {
-    if (await askEnded(this.#call)) {
-      this.#deps.countCall(step.record)
-      this.#deps.outbox.keepUnsent(step)
-    }
-    return 'leave'
-  }
-
-  async #stepFor(outcome: CallOutcome, claim: FinishStep['claim']) {
-    const { catalog, clock } = this.#deps
-    const { outbox, runsOn } = this.#call
-    const envelope = this.#envelope
-    const times = { claimedAt: this.#claimedAt, finishedAt: clock() }
-    const settlement = settlementOf(outcome, envelope, catalog(), times)
-    const last = lastFrameOf(outcome, envelope, settlement.chargePico)
-    const record = { ...settlement, ...(await closeKey(settlement, last, envelope, outbox, this.#deps)) }
-    return {
-      record,
-      hold: endedHold(envelope, BigInt(record.chargePico)),
-      claim,
-      channel: envelope.replyChannel,
-      last,
-      takenTokens: Math.floor(record.usage.completionTokens * outbox.takenPart),
-      needsSubscriber: isProduced(outcome) && !runsOn && reasonOf(this.#call) !== 'client-gone',
-    }
+async function stepFor(
+  call: RunningCall,
+  outcome: CallOutcome,
+  claim: FinishStep['claim'],
+  startedAt: number,
+  deps: CallRunnerDependencies,
+) {
+  const { outbox, runsOn, envelope } = call
+  const times = { claimedAt: startedAt, finishedAt: deps.clock() }
+  const settlement = settlementOf(outcome, envelope, deps.catalog(), times)
+  const last = lastFrameOf(outcome, envelope, settlement.chargePico)
+  const record = { ...settlement, ...(await closeKey(settlement, last, envelope, outbox, deps)) }
+  return {
+    record,
+    hold: endedHold(envelope, BigInt(record.chargePico)),
+    claim,
+    channel: envelope.replyChannel,
+    last,
+    takenTokens: Math.floor(record.usage.completionTokens * outbox.takenPart),
+    needsSubscriber: isProduced(outcome) && !runsOn && reasonOf(call) !== 'client-gone',
   }
 }
 
@@ -256,11 +241,16 @@ const frameErrorOf = ({ code, message, details: { retryAfterSeconds } }: ApiErro
   ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
 })
 
-/** The request of a call; null if it was stored beside the queue and is gone. */
-async function bodyOf(
-  { envelope, sealedBody }: CallJob,
+/** The content of a call; null if it was stored beside the queue and is gone. */
+async function contentOf(
+  claimed: ClaimedCall,
   { bodies, logger }: CallRunnerDependencies,
 ): Promise<CallContent | null> {
+  const { body, job } = claimed
+  const { envelope, sealedBody } = job
+  // It is long, and the claim lives as long as the call.
+  claimed.body = undefined
+  if (body !== undefined) return readBody(body)
   try {
     const text = await bodies.read(envelope.id, sealedBody)
     if (text !== null) {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import type { CallEnvelope } from '../../core/calls/call-job.ts'
 import {
   type ControlMessage,
   type DeliveredPrefix,
@@ -7,8 +8,11 @@ import {
   type GatewayFailure,
   isSameRun,
 } from '../../core/calls/frames.ts'
+import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
+import type { AttemptRequest } from '../../providers/wire.ts'
 import type { CallOutbox } from './call-outbox.ts'
+import type { ClaimedCall } from './leases.ts'
 
 /** Why a running call is aborted. */
 export type AbortReason =
@@ -23,8 +27,12 @@ export type AbortReason =
   /** The worker stops. */
   | 'shutdown'
 
-/** One running call of this worker. */
-export interface RunningCall {
+/** One run of a call that this worker has claimed. */
+export interface RunningCall<Content extends CallContent | null = CallContent | null> {
+  claimed: ClaimedCall
+  envelope: CallEnvelope
+  /** Null until it is read. */
+  content: Content
   outbox: CallOutbox
   /** Set when the gateway failed the call. */
   failure: GatewayFailure | null
@@ -33,6 +41,8 @@ export interface RunningCall {
   upstream: AbortController
   /** Continues to its end even without a client, because its response is kept for repeats. */
   runsOn: boolean
+  /** See bounded-conversions.ts. Absent: conversions may take any time. */
+  convert?: AttemptRequest['convert']
   /** Set while the call waits to learn what an earlier claim had delivered. */
   onDelivered: ((delivered: DeliveredPrefix | null) => void) | null
   /** What its client received from another run, if this run was notified without asking. */
@@ -72,14 +82,19 @@ export class RunningCalls {
    * Adds a call. If its cancel overtook its job, it starts aborted. If it already runs here, it was lost and claimed
    * again by this worker, and the older run ends.
    */
-  add(callId: CallId, outbox: CallOutbox, runsOn: boolean): RunningCall {
+  add(claimed: ClaimedCall, outbox: CallOutbox): RunningCall {
+    const { envelope } = claimed.job
+    const { id: callId } = envelope
     this.abort(callId, 'lease-lost')
     const call: RunningCall = {
+      claimed,
+      envelope,
+      content: null,
       outbox,
       failure: null,
       controller: new AbortController(),
       upstream: new AbortController(),
-      runsOn,
+      runsOn: envelope.idempotencyRecord !== null,
       onDelivered: null,
       begunElsewhere: null,
     }
@@ -165,10 +180,10 @@ export class RunningCalls {
   private resend(message: Extract<ControlMessage, { kind: 'resend' }>): void {
     const outboxes = [this.running.get(message.callId)?.outbox, this.ended.get(message.callId)]
     // Generation 0: the API instance has received no frame yet, so it does not know which claim runs.
-    const asked = outboxes.find(
+    const wanted = outboxes.find(
       (outbox) => outbox && (message.generation === 0 || isSameRun(outbox, message)),
     )
-    asked?.resend(message.sequence)
+    wanted?.resend(message.sequence)
   }
 }
 

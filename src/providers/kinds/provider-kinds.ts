@@ -10,9 +10,7 @@ import { formBody } from '../http/form-body.ts'
 import { restoringNames, withPortableNames } from '../portable-names.ts'
 import type { FilePlace, ResponseFile } from '../response-files.ts'
 import {
-  type AttemptOf,
   type AttemptRequest,
-  type AttemptTerms,
   type ChatAttempt,
   type CompletionReader,
   type Emit,
@@ -60,7 +58,7 @@ export function wireFor({ content, ...terms }: AttemptRequest, wireOfChats: Wire
 }
 
 /** A native request as a chat, for the other wires. */
-function boundTranslated(wire: WireMapping, { content, ...terms }: AttemptOf<NativeContent>): BoundWire {
+function boundTranslated(wire: WireMapping, { content, ...terms }: AttemptRequest<NativeContent>): BoundWire {
   const messages = withoutBillingHeader(content.messages)
   const parameters = parametersAt(terms.offer, content)
   return boundPortably(wire, { ...terms, messages, parameters, namedStops: parameters.stop })
@@ -96,7 +94,7 @@ const MEDIA_BYTES_MAX = 160 * 1024 * 1024
 const VALUES_MAX = 400_000
 
 /** Requests results other than chat completions, and reads them, whatever the provider's wire. */
-export const results: WireMapping<AttemptOf<ResultContent>> = {
+export const results: WireMapping<AttemptRequest<ResultContent>> = {
   request(attempt, apiKey) {
     const { content } = attempt
     const { path, isMedia, request } = kindOf(content)
@@ -125,9 +123,9 @@ class ResultReader implements CompletionReader {
   readonly wholeValuesMax = VALUES_MAX
   readonly files?: FilePlace
   readonly #content: ResultContent
-  readonly #image: AttemptTerms['image']
+  readonly #image: AttemptRequest['image']
 
-  constructor(content: ResultContent, choice: AttemptTerms['image']) {
+  constructor(content: ResultContent, choice: AttemptRequest['image']) {
     this.#content = content
     this.#image = choice
     const { files } = kindOf(content)

@@ -2,13 +2,13 @@ import type { Usage } from '../../core/calls/usage.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import type { FormFile } from '../http/form-body.ts'
 import type { FilePlace, ResponseFile } from '../response-files.ts'
-import { type AttemptTerms, type Fields, isObject } from '../wire.ts'
+import { type AttemptRequest, type Fields, isObject } from '../wire.ts'
 
 /** The request and the response of one kind of result, for every provider. Pure mappings. */
 export interface ResultKind<Content> {
   /** Appended to the base URL of a provider that has no URL for this kind. */
   path: string
-  request(content: Content, offer: Offer, image: AttemptTerms['image']): ResultRequest
+  request(content: Content, offer: Offer, image: AttemptRequest['image']): ResultRequest
   /** The response may have any media type, and may be long. */
   isMedia?: true
   /** Where the response has files, which are stored as they arrive. Absent if it has none. */
@@ -16,7 +16,7 @@ export interface ResultKind<Content> {
   /** The result in a response; null if the response does not have everything that was requested. `body` is empty for a file. */
   read(
     content: Content,
-    reply: { body: Fields; files: readonly ResponseFile[]; image: AttemptTerms['image'] },
+    reply: { body: Fields; files: readonly ResponseFile[]; image: AttemptRequest['image'] },
   ): ReadResult | null
 }
 

@@ -8,7 +8,7 @@ import { RunningCalls } from '../../../src/calls/worker/running-calls.ts'
 import type { FrameBody } from '../../../src/core/calls/frames.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import { envelopeOf } from '../../helpers/call-shapes.ts'
+import { claimedOf, envelopeOf, jobOf } from '../../helpers/call-shapes.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 const CALLS = 200
@@ -82,7 +82,7 @@ describe('an API instance that falls so far behind that Redis cuts it off', () =
       hub.register(envelopeOf({ id, queueDeadlineAt: Date.now() + 600_000 }), sink, () => undefined)
       const { channel } = hub
       const outbox = new CallOutbox({ publisher, callId: id, channel, generation: 1, wholeUpToBytes: 0 })
-      return calls.add(id, outbox, false)
+      return calls.add(claimedOf(jobOf({ id })), outbox)
     })
     for (const { outbox } of running) outbox.send(['open', 0])
     await expect.poll(() => delivered.every((bodies) => bodies.length === 1)).toBe(true)

@@ -58,7 +58,7 @@ test.each([{ by: 'client' }, { by: 'gateway', code: 'internal_error', deliveredC
   async (ending) => {
     const { envelope } = await answeredBy([[{ says: ['a word'] }]], true)
     const delivered = { text: '', candidate: null, finished: false, ending }
-    const call = { envelope, body: chatOf() }
+    const call = { envelope, content: chatOf() }
     const recordOf = async (isUnanswered?: true) => {
       const outcome = await outcomeOfLostRun({ ...delivered, ...(isUnanswered && { isUnanswered }) }, call)
       const catalog = snapshot([])

@@ -4,6 +4,7 @@ import { FramePublisher } from '../../../src/calls/worker/frame-publisher.ts'
 import { RunningCalls } from '../../../src/calls/worker/running-calls.ts'
 import type { Frame } from '../../../src/core/calls/frames.ts'
 import { createLogger } from '../../../src/platform/observability/logger.ts'
+import { claimedOf, jobOf } from '../../helpers/call-shapes.ts'
 import { fakeRedis } from '../../helpers/stub-of.ts'
 
 /** What Redis answers to a message. */
@@ -42,9 +43,8 @@ const open = (id: string, runsOn = false, running = calls) => {
   const callId = `chatcmpl_${id}` as const
   const wholeUpToBytes = runsOn ? 1_000_000 : 0
   return running.add(
-    callId,
+    claimedOf(jobOf({ id: callId, idempotencyRecord: runsOn ? 'digest' : null })),
     new CallOutbox({ publisher, callId, channel: 'api', generation: 1, wholeUpToBytes }),
-    runsOn,
   )
 }
 const passed = (ms: number) => vi.advanceTimersByTimeAsync(ms)

@@ -1,11 +1,11 @@
 import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { CallOutbox } from '../../../src/calls/worker/call-outbox.ts'
-import { type HeldLease, Leases } from '../../../src/calls/worker/leases.ts'
+import { type ClaimedCall, Leases } from '../../../src/calls/worker/leases.ts'
 import { RunningCalls } from '../../../src/calls/worker/running-calls.ts'
 import type { CallJob } from '../../../src/core/calls/call-job.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
-import { jobOf } from '../../helpers/call-shapes.ts'
+import { claimedOf, jobOf } from '../../helpers/call-shapes.ts'
 import { stubOf } from '../../helpers/stub-of.ts'
 import { ModelQueue } from '../../simulation/model-queue.ts'
 import { SeededRandom } from '../../simulation/seeded-random.ts'
@@ -26,12 +26,17 @@ const waiting = () => {
 }
 const claim = (token: string): number => queue.claim(token, LOCK_MS)!.attemptsStarted
 
+const claimedNow = (number: number) =>
+  claimedOf(JOB, { generation: number, number, renewedAt: nowMs, epoch: 'epoch' })
+
 /** The call is claimed by this worker, and runs. */
-function begin(): HeldLease {
+function begin(): ClaimedCall {
   waiting()
   const outbox = stubOf<CallOutbox>({ callId: CALL, generation: 1, keptBytes: 1 })
-  calls.add(CALL, outbox, false)
-  return leases.add(JOB, claim('ours'), nowMs)
+  const call = claimedNow(claim('ours'))
+  calls.add(call, outbox)
+  leases.add(call)
+  return call
 }
 const isRunning = () => [...leases.running()].length === 1
 
@@ -40,7 +45,7 @@ beforeEach(() => {
   queue = new ModelQueue(() => nowMs, new SeededRandom(1))
   calls = new RunningCalls()
   leases = new Leases({
-    calls,
+    loseCall: (callId) => calls.abort(callId, 'lease-lost'),
     epoch: { current: () => 'epoch', check: async () => 'epoch' },
     lockMs: LOCK_MS,
     logger: pino({ level: 'silent' }),
@@ -70,7 +75,7 @@ describe('a Redis that lost its last moments', () => {
   test('gives a call to this same worker again, where it runs on', () => {
     const lease = begin()
     waiting()
-    expect(leases.adopt(CALL, claim('ours'), nowMs)).toBe(true)
+    expect(leases.adopt(claimedNow(claim('ours')))).toBe(true)
     expect(lease).toMatchObject({ generation: 1, number: 1 })
   })
 
@@ -108,6 +113,6 @@ test('a lease is kept when its own worker claimed the call again without knowing
   expect(number).toBe(2)
   expect(await leases.reclaim(lease)).toBe(true)
   expect(lease.number).toBe(2)
-  expect(leases.adopt(CALL, number, nowMs)).toBe(true)
+  expect(leases.adopt(claimedNow(number))).toBe(true)
   expect(lease).toMatchObject({ generation: 1, number: 2 })
 })

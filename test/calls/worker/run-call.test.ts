@@ -2,27 +2,19 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type { FinishResult, FinishStep } from '../../../src/calls/worker/finish-calls.ts'
 import type { FramePublisher } from '../../../src/calls/worker/frame-publisher.ts'
-import type { HeldLease } from '../../../src/calls/worker/leases.ts'
 import { type CallRunnerDependencies, runCall } from '../../../src/calls/worker/run-call.ts'
 import { RunningCalls } from '../../../src/calls/worker/running-calls.ts'
 import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import { Interrupted } from '../../../src/platform/process/interruptible.ts'
-import { chatOf } from '../../helpers/call-shapes.ts'
+import { chatOf, claimedOf } from '../../helpers/call-shapes.ts'
 import { snapshot } from '../../helpers/planned-catalog.ts'
 import { playCall } from '../../helpers/played-chain.ts'
 import { stubOf } from '../../helpers/stub-of.ts'
 
 const BODY = JSON.stringify(chatOf())
 
-const leaseOf = (envelope: CallEnvelope, number: number, stalls = 0): HeldLease => ({
-  job: { envelope, sealedBody: null },
-  generation: number,
-  number,
-  stalls,
-  renewedAt: 0,
-  epoch: '',
-  state: 'held',
-})
+const claimed = (envelope: CallEnvelope, number: number, stalls = 0) =>
+  claimedOf({ envelope, sealedBody: null }, { body: BODY, generation: number, number, stalls })
 
 /** Runs a call that is answered whole, while its worker stops; returns what it was settled as. */
 async function settledWhileStopping(refusal: FinishResult) {
@@ -54,7 +46,7 @@ async function settledWhileStopping(refusal: FinishResult) {
     logger: pino({ level: 'silent' }),
     clock: () => envelope.admittedAt,
   })
-  expect(await runCall(leaseOf(envelope, 1), deps, BODY)).toBe('none')
+  expect(await runCall(claimed(envelope, 1), deps)).toBe('none')
   return finished.map(({ record: { status, chargePico } }) => ({ status, chargePico }))
 }
 
@@ -101,7 +93,7 @@ async function afterStalls(stalls: number, received: string | null, isInterrupte
     logger: pino({ level: 'error' }, { write: (line: string) => void noteAlarm(JSON.parse(line)) }),
     clock: () => envelope.admittedAt,
   })
-  const running = runCall(leaseOf(envelope, 9, stalls), deps, BODY)
+  const running = runCall(claimed(envelope, 9, stalls), deps)
   calls.control({ kind: 'delivered', callId: envelope.id, generation: 9, delivered })
   expect(await running).toBe('none')
   const [{ record }] = finished as [FinishStep]

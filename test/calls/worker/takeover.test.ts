@@ -4,6 +4,7 @@ import { type RunningCall, RunningCalls } from '../../../src/calls/worker/runnin
 import { askEnded, askTakeover } from '../../../src/calls/worker/takeover.ts'
 import type { DeliveredPrefix } from '../../../src/core/calls/frames.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
+import { claimedOf, jobOf } from '../../helpers/call-shapes.ts'
 import { stubOf } from '../../helpers/stub-of.ts'
 
 const CALL = 'chatcmpl_1' as CallId
@@ -24,7 +25,7 @@ beforeEach(() => {
     keptBytes: 1,
     ask: () => void asked++,
   })
-  call = calls.add(CALL, outbox, false)
+  call = calls.add(claimedOf(jobOf({ id: CALL })), outbox)
 })
 afterEach(() => void vi.useRealTimers())
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AttemptOutcome } from '../../../core/calls/attempt-outcome.ts'
 import type { CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
 import type { CallOutcome } from '../../../core/calls/call-outcome.ts'
-import { kindOf } from '../../../core/calls/kinds/call-kinds.ts'
+import type { CallContent } from '../../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot, Offer } from '../../../core/catalog/catalog.ts'
 import { attemptFailure } from '../../../core/failover/attempt-failure.ts'
 import { giveUpNow, type NextStep, nextStep } from '../../../core/failover/failover.ts'
@@ -11,11 +11,12 @@ import { keepsPrivate } from '../../../core/routing/offer-preferences.ts'
 import type { BreakerBoard, Probe } from '../../../offer-health/circuit-breaker/breaker-board.ts'
 import type { RetryBudget } from '../../../offer-health/retry-budget.ts'
 import type { ProviderClients } from '../../../providers/provider-clients.ts'
+import type { RunningCall } from '../running-calls.ts'
 import { runAttempt } from './attempt.ts'
 import { AttemptHistory, type ReportDependencies, reportAttempt } from './attempt-history.ts'
 import { type AttemptPlan, type AttemptSettings, firstTokenLimitMs } from './attempt-plan.ts'
 import { inAttemptSpan } from './attempt-span.ts'
-import { type ChainCall, type ChainContext, cancelled, completed, expired, gaveUp } from './chain-outcome.ts'
+import { type ChainContext, cancelled, completed, expired, gaveUp } from './chain-outcome.ts'
 import { CompletionRelay } from './completion-relay.ts'
 import { planRescue } from './rescue.ts'
 
@@ -38,7 +39,7 @@ export function createAttemptChain(deps: ChainDependencies): AttemptChain {
 
 /** The run of one call through its candidates. */
 class ChainRun {
-  readonly #call: ChainCall
+  readonly #call: RunningCall<CallContent>
   readonly #deps: ChainDependencies
   readonly #routes: CallRoutes
   readonly #relay: CompletionRelay
@@ -47,11 +48,11 @@ class ChainRun {
   /** The retry budget has already granted the next attempt. */
   #isGranted = false
 
-  constructor(call: ChainCall, deps: ChainDependencies) {
+  constructor(call: RunningCall<CallContent>, deps: ChainDependencies) {
     this.#call = call
     this.#deps = deps
     this.#routes = new CallRoutes(call.envelope, deps.catalog, deps.board)
-    this.#relay = new CompletionRelay(call.envelope.stream ? call.send : null)
+    this.#relay = new CompletionRelay(call.envelope.stream ? (frame) => call.outbox.send(frame) : null)
     this.#history = new AttemptHistory(call.envelope.stream)
   }
 
@@ -69,7 +70,7 @@ class ChainRun {
   }
 
   async #answer(): Promise<CallOutcome> {
-    const { signal } = this.#call
+    const { signal } = this.#call.controller
     this.#deps.budget.countCall()
     while (!signal.aborted) {
       const state = this.#state()
@@ -137,7 +138,7 @@ class ChainRun {
   async #wait(ms: number): Promise<void> {
     this.#waitedMs += ms
     // Rejects when the call is aborted, which ends the wait.
-    await delay(ms, undefined, { signal: this.#call.signal }).catch(() => undefined)
+    await delay(ms, undefined, { signal: this.#call.controller.signal }).catch(() => undefined)
   }
 
   /**
@@ -165,7 +166,7 @@ class ChainRun {
             { routeIndex, candidate, offer },
             { began: this.#began, isTextOnly: this.#relay.isTextOnly },
             this.#history.failures,
-            this.#call.body,
+            this.#call.content,
           )
         : { candidate, rescue: null }),
       offer,
@@ -200,12 +201,12 @@ class ChainRun {
 
   async #attempt(plan: AttemptPlan, routeIndex: number, probe: Probe | null): Promise<AttemptOutcome> {
     const { board, now } = this.#deps
-    const { envelope, body } = this.#call
+    const { envelope, content } = this.#call
     const startedAt = now()
     let outcome: AttemptOutcome
     try {
-      outcome = await inAttemptSpan(plan, { envelope, body }, this.#history.records.length + 1, () =>
-        runAttempt(plan, routeIndex, { ...this.#call, signal: this.#attemptSignal }, this.#relay, this.#deps),
+      outcome = await inAttemptSpan(plan, this.#call, this.#history.records.length + 1, () =>
+        runAttempt(plan, routeIndex, this.#call, this.#relay, this.#deps),
       )
     } catch (error) {
       board.report(plan.candidate.offerId, { kind: 'none' }, probe, this.#call.envelope.accountId)
@@ -214,15 +215,9 @@ class ChainRun {
     const ended = { plan, routeIndex, outcome, startedAt, endedAt: now() }
     const record = this.#history.note(ended, this.#relay)
     if (outcome.kind === 'failed') this.#relay.discardUndelivered()
-    this.#deps.meter.operation(plan, body, outcome, record.durationMs)
+    this.#deps.meter.operation(plan, content, outcome, record.durationMs)
     reportAttempt(plan, outcome, record, probe, envelope, this.#deps)
     return outcome
-  }
-
-  /** A provider bills media once they are requested, so the attempt may finish after its client has left. */
-  get #attemptSignal(): AbortSignal {
-    const { body, signal, upstream } = this.#call
-    return kindOf(body).outlivesClient ? upstream : signal
   }
 
   /** The candidate that the first content came from. */
@@ -295,4 +290,4 @@ class CallRoutes {
   }
 }
 
-export type AttemptChain = (call: ChainCall) => Promise<CallOutcome>
+export type AttemptChain = (call: RunningCall<CallContent>) => Promise<CallOutcome>

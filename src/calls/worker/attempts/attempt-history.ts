@@ -83,7 +83,7 @@ export class AttemptHistory {
    */
   async noteSpent(
     isCharged: boolean,
-    call: { envelope: CallEnvelope; body: CallContent },
+    call: { envelope: CallEnvelope; content: CallContent },
     catalog: CatalogSnapshot,
   ): Promise<void> {
     const charged = isCharged ? this.#unfinished?.record : undefined

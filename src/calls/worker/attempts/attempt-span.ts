@@ -12,7 +12,7 @@ import type { AttemptPlan } from './attempt-plan.ts'
 /** What a span says of the call besides its content. */
 interface SpanOfCall {
   envelope: Pick<CallEnvelope, 'id' | 'conversation'>
-  body: CallContent
+  content: CallContent
 }
 
 /**
@@ -22,13 +22,13 @@ interface SpanOfCall {
  */
 export function inAttemptSpan(
   { candidate, offer }: AttemptPlan,
-  { envelope: { id, conversation }, body }: SpanOfCall,
+  { envelope: { id, conversation }, content }: SpanOfCall,
   number: number,
   run: () => Promise<AttemptOutcome>,
 ): Promise<AttemptOutcome> {
   if (!isTraced()) return run()
-  const operation = operationOf(offer, body)
-  const { temperature, top_p, seed, frequency_penalty, presence_penalty } = parametersOf(body)
+  const operation = operationOf(offer, content)
+  const { temperature, top_p, seed, frequency_penalty, presence_penalty } = parametersOf(content)
   const attributes = {
     ...operation,
     'gen_ai.request.max_tokens': candidate.completionLimit,
@@ -37,7 +37,7 @@ export function inAttemptSpan(
     'gen_ai.request.seed': seed,
     'gen_ai.request.frequency_penalty': frequency_penalty,
     'gen_ai.request.presence_penalty': presence_penalty,
-    'gen_ai.request.stream': kindOf(body).asksFor === 'completion',
+    'gen_ai.request.stream': kindOf(content).asksFor === 'completion',
     'gen_ai.conversation.id': conversation,
     // Langfuse and others group by the older name.
     'session.id': conversation,

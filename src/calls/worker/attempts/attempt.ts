@@ -1,6 +1,6 @@
 import type { ByokKeyVault } from '../../../byok/byok-key-vault.ts'
 import { type AttemptOutcome, factsOf, unsentAttempt } from '../../../core/calls/attempt-outcome.ts'
-import type { CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
+import type { Candidate } from '../../../core/calls/call-job.ts'
 import type { OnProgress } from '../../../core/calls/completion.ts'
 import {
   type CallContent,
@@ -11,6 +11,7 @@ import {
 import { attemptFailure } from '../../../core/failover/attempt-failure.ts'
 import type { ProviderClients } from '../../../providers/provider-clients.ts'
 import type { AttemptRequest, ProviderClient } from '../../../providers/wire.ts'
+import type { RunningCall } from '../running-calls.ts'
 import { keyOfAttempt } from './attempt-key.ts'
 import { type Ask, type AttemptPlan, type AttemptSettings, firstTokenLimitMs } from './attempt-plan.ts'
 import type { CompletionRelay } from './completion-relay.ts'
@@ -19,14 +20,6 @@ import { fittingWindow } from './fitting-window.ts'
 import { LimitGuard } from './limit-guard.ts'
 import { EchoGuard } from './prefix-guard.ts'
 import { continueCompletion, repeatCompletion } from './rescue.ts'
-
-interface AttemptCall {
-  envelope: Pick<CallEnvelope, 'id' | 'accountId' | 'callDeadlineAt' | 'extended' | 'stream'>
-  body: CallContent
-  signal: AbortSignal
-  /** See bounded-conversions.ts. */
-  convert?: AttemptRequest['convert']
-}
 
 interface AttemptDependencies {
   providers: ProviderClients
@@ -44,13 +37,14 @@ const pricesCacheWrites = ({ rate, providerKeyId }: Candidate): boolean =>
 export async function runAttempt(
   plan: AttemptPlan,
   routeIndex: number,
-  call: AttemptCall,
+  call: RunningCall<CallContent>,
   relay: CompletionRelay,
   deps: AttemptDependencies,
 ): Promise<AttemptOutcome> {
-  const isCompletion = kindOf(call.body).asksFor === 'completion'
+  const kind = kindOf(call.content)
+  const isCompletion = kind.asksFor === 'completion'
   const provider = deps.providers(plan.offer.provider.wire)
-  const client = isCompletion ? fittingWindow(provider, plan, call.body) : provider
+  const client = isCompletion ? fittingWindow(provider, plan, call.content) : provider
   const key = await keyOfAttempt(plan, call.envelope.accountId, deps.byokKeys)
   if (key.kind === 'failed') return unsentAttempt(key.failure)
   const request: AttemptRequest = {
@@ -58,7 +52,7 @@ export async function runAttempt(
     offer: plan.offer,
     ...(key.kind === 'own' && { apiKey: key.secret }),
     callId: call.envelope.id,
-    content: contentAt(plan.candidate, call.body),
+    content: contentAt(plan.candidate, call.content),
     // A rescue attempt shows no reasoning, because the client has already read past it.
     ...(call.envelope.extended && plan.rescue === null && { extended: true }),
     image: plan.candidate.image,
@@ -69,7 +63,8 @@ export async function runAttempt(
       idleMs: deps.settings.idleTimeoutMs,
       totalMs: call.envelope.callDeadlineAt - deps.now(),
     },
-    signal: call.signal,
+    // A provider bills media once they are requested, so the attempt may finish after its client has left.
+    signal: (kind.outlivesClient ? call.upstream : call.controller).signal,
     ...(call.convert && { convert: call.convert }),
   }
   relay.begin(routeIndex)

@@ -23,7 +23,7 @@ import { countPromptTokens, countTextTokens } from '../../../providers/count-tok
 /** A call with its text, and the candidate that served it. */
 export interface ServedCall {
   envelope: CallEnvelope
-  body: CallContent
+  content: CallContent
   served: Candidate
   /** The candidate whose rates are charged, if another: its hold bounds the usage as well. */
   charged?: Candidate
@@ -45,7 +45,7 @@ export interface Answer {
 /** How tokens are counted if they are not reported. */
 export interface TokenCounts {
   text: (text: string) => Promise<number>
-  prompt: (body: CallContent, media: Candidate['media']) => Promise<number>
+  prompt: (content: CallContent, media: Candidate['media']) => Promise<number>
 }
 
 export const COUNTS: TokenCounts = { text: countTextTokens, prompt: countPromptTokens }
@@ -69,10 +69,10 @@ export function usageOf(
   call: ServedCall,
   counts: TokenCounts = COUNTS,
 ): Promise<{ used: CallUsage; faults: UsageFaults }> {
-  const { envelope, body, served } = call
-  if (kindOf(body).asksFor === 'completion') return completionUsage(answer, call, counts)
-  const count = () => counts.prompt(body, served.media)
-  return resultUsage(answer.finalUsage, body, served, () => tokensHeld(served, 0, envelope), count)
+  const { envelope, content, served } = call
+  if (kindOf(content).asksFor === 'completion') return completionUsage(answer, call, counts)
+  const count = () => counts.prompt(content, served.media)
+  return resultUsage(answer.finalUsage, content, served, () => tokensHeld(served, 0, envelope), count)
 }
 
 async function completionUsage(
@@ -84,12 +84,12 @@ async function completionUsage(
   const limits = limitsOf(answer, call.served)
   const reported = finalUsage ?? produced.usage
   const faults = reported ? faultsOf(reported, limits) : NO_FAULTS
-  const { envelope, body, served, charged = served } = call
+  const { envelope, content, served, charged = served } = call
   const { media } = served
   const theirs = faults.prompt === 'absurd' ? null : reported
   const prompt = theirs ?? {
     ...usesOf(reported ?? undefined),
-    promptTokens: await counts.prompt(body, media),
+    promptTokens: await counts.prompt(content, media),
     ...likelyMedia(media),
   }
   const completion =
@@ -197,7 +197,7 @@ export function textOf({
 export async function checkUsage(
   reported: Usage,
   { used: { usage }, faults }: { used: CallUsage; faults: UsageFaults },
-  { envelope, body, served }: ServedCall,
+  { envelope, content, served }: ServedCall,
   { board, logger }: { board: Pick<BreakerBoard, 'learn' | 'exclude'>; logger: Logger },
 ): Promise<void> {
   if (faults.prompt === null && !faults.completion) return
@@ -218,9 +218,9 @@ export async function checkUsage(
   const teachesNothing = served.providerKeyId !== undefined || served.uses !== undefined
   if (faults.prompt === null || faults.prompt === 'absurd' || teachesNothing) return
   const { offerId, promptTokensBound: bound, media } = served
-  const counted = await countPromptTokens(body, media).catch(() => ROUGH_COUNTS.prompt(body, media))
+  const counted = await countPromptTokens(content, media).catch(() => ROUGH_COUNTS.prompt(content, media))
   const learned = learnedFrom(reported.promptTokens, counted, bound)
-  const kinds = contentKindsOf(kindOf(body).modalities(body))
+  const kinds = contentKindsOf(kindOf(content).modalities(content))
   const alarm = { alarm: 'prompt-bound-exceeded', ...about, kinds, bound, counted, learned }
   if (learned !== null && reported.promptTokens > bound) board.learn(offerId, kinds, learned, alarm)
   else if (faults.prompt === 'beyond-hold') board.exclude(offerId, kinds, envelope.accountId, alarm)

@@ -1,9 +1,9 @@
 import { type FinishedAttempt, NOTHING_PRODUCED } from '../../../core/calls/attempt-outcome.ts'
-import type { CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
+import type { Candidate } from '../../../core/calls/call-job.ts'
 import { type CallOutcome, failedCall, NOTHING_USED } from '../../../core/calls/call-outcome.ts'
 import type { CompletionMessage } from '../../../core/calls/completion.ts'
 import { withoutHalfCalls } from '../../../core/calls/cut-completion.ts'
-import type { FrameBody, FrameError } from '../../../core/calls/frames.ts'
+import type { FrameError } from '../../../core/calls/frames.ts'
 import { type CallContent, kindOf, parametersOf } from '../../../core/calls/kinds/call-kinds.ts'
 import { providerOfOffer } from '../../../core/failover/circuit-breaker.ts'
 import { jsonRootOf, mayBeRepaired, wantsJson } from '../../../core/json/json-repair.ts'
@@ -11,7 +11,7 @@ import { oncePer } from '../../../core/kernel/once-per.ts'
 import type { BreakerBoard } from '../../../offer-health/circuit-breaker/breaker-board.ts'
 import type { Logger } from '../../../platform/observability/logger.ts'
 import { threads } from '../../../platform/process/thread-pool.ts'
-import type { AttemptRequest } from '../../../providers/wire.ts'
+import type { RunningCall } from '../running-calls.ts'
 import type { AttemptHistory } from './attempt-history.ts'
 import type { AttemptMeter } from './attempt-meter.ts'
 import type { AttemptPlan } from './attempt-plan.ts'
@@ -26,23 +26,9 @@ import {
 } from './call-usage.ts'
 import type { CompletionRelay } from './completion-relay.ts'
 
-/** A claimed call to run. */
-export interface ChainCall {
-  envelope: CallEnvelope
-  body: CallContent
-  /** Aborted when the response is no longer wanted. */
-  signal: AbortSignal
-  /** Aborted with it, except when the client left. */
-  upstream: AbortSignal
-  /** Called with a streamed completion as it arrives: `open`, then its deltas. Not called for a call that does not stream. */
-  send: (frame: FrameBody) => void
-  /** See bounded-conversions.ts. Absent: conversions may take any time. */
-  convert?: AttemptRequest['convert']
-}
-
 /** The context of a call whose attempts are over. */
 export interface ChainContext {
-  call: ChainCall
+  call: RunningCall<CallContent>
   relay: CompletionRelay
   history: AttemptHistory
   /** The candidate that the first content came from. */
@@ -65,14 +51,14 @@ export async function completed(
   { call, relay, history, began }: ChainContext,
   deps: OutcomeDependencies,
 ): Promise<CallOutcome> {
-  const { envelope, body } = call
+  const { envelope, content } = call
   relay.open()
   const message = relay.message()
   // The attempt of a rescue did not produce the whole completion.
   const produced = rescue === null ? reported : (history.unfinished?.produced ?? NOTHING_PRODUCED)
   const answer: Answer = { ...saidIn(message), finalUsage: usage, produced }
   const isOtherModel = rescue !== null && candidate.modelId !== began.modelId
-  const served: ServedCall = { envelope, body, served: candidate, ...(isOtherModel && { charged: began }) }
+  const served: ServedCall = { envelope, content, served: candidate, ...(isOtherModel && { charged: began }) }
   const { used, faults } = await countedOrEstimated(answer, served, deps)
   if (usage !== null) await checkUsage(usage, { used, faults }, served, deps)
   if (ranOn) await checkLimit(answer, served, deps)
@@ -81,7 +67,7 @@ export async function completed(
     deps.meter.answer(candidate, history.records.at(-1)!, used.usage.completionTokens)
   }
   // A completion cut at its limit is not repaired: closing its brackets would make it look complete.
-  const format = parametersOf(body).response_format
+  const format = parametersOf(content).response_format
   const isRepairable = !envelope.stream && !envelope.extended && reason !== 'length' && wantsJson(format)
   if (isRepairable && message.content) message.content = await repairedContent(message.content, format)
   return {
@@ -147,7 +133,7 @@ export async function gaveUp(
 export async function cancelled(chain: ChainContext, deps: OutcomeDependencies): Promise<CallOutcome> {
   const { call, relay, history } = chain
   const times = timesOf(history)
-  if (kindOf(call.body).outlivesClient || (relay.isEmpty && !history.unfinished?.isAccepted)) {
+  if (kindOf(call.content).outlivesClient || (relay.isEmpty && !history.unfinished?.isAccepted)) {
     return { status: 'cancelled', served: null, message: relay.message(), ...NOTHING_USED, ...times }
   }
   return { status: 'cancelled', ...(await cutOff(chain, deps)), ...times }
@@ -161,7 +147,7 @@ export async function expired(chain: ChainContext, deps: OutcomeDependencies): P
   const { call, history } = chain
   const { message, ...answer } = await cutOff(chain, deps)
   const { reasoningTokens } = history.unfinished?.produced ?? NOTHING_PRODUCED
-  const { stopAtLimit: nativeStop } = kindOf(call.body)
+  const { stopAtLimit: nativeStop } = kindOf(call.content)
   return {
     status: 'completed',
     finishReason: 'length',
@@ -175,13 +161,13 @@ export async function expired(chain: ChainContext, deps: OutcomeDependencies): P
 
 /** An unfinished completion: everything that was produced, delivered or not. */
 async function cutOff({ call, relay, history, began }: ChainContext, deps: OutcomeDependencies) {
-  const { envelope, body } = call
+  const { envelope, content } = call
   const message = relay.message()
   const { produced = NOTHING_PRODUCED, hidden } = history.unfinished ?? {}
   // If reasoning is shown, no further hidden reasoning is assumed.
   const mayBeHidden = hidden && message.reasoning === undefined
   const answer = { ...saidIn(message), finalUsage: null, produced, ...(mayBeHidden && { hidden }) }
-  const { used } = await countedOrEstimated(answer, { envelope, body, served: began }, deps)
+  const { used } = await countedOrEstimated(answer, { envelope, content, served: began }, deps)
   return { served: began, message, ...(produced.tier !== undefined && { tier: produced.tier }), ...used }
 }
 

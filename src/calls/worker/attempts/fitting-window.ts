@@ -21,7 +21,7 @@ const LEAST_LIMIT = 16
 export function fittingWindow(
   client: ProviderClient,
   { candidate, offer }: { candidate: Candidate; offer: Offer },
-  body: CallContent,
+  content: CallContent,
 ): ProviderClient {
   const window = offer.providerContextLength ?? candidate.contextLength
   if (candidate.promptTokensBound + candidate.completionLimit < window) return client
@@ -31,7 +31,7 @@ export function fittingWindow(
       // The part of the limit that a continued text uses, which is also part of the window.
       const continued = candidate.completionLimit - request.completionLimit
       const room = window - TOKENS_AROUND - continued
-      const counted = await countPromptTokens(body, candidate.media)
+      const counted = await countPromptTokens(content, candidate.media)
       let outcome: AttemptOutcome | undefined
       for (const completionLimit of limitsToTry(room, counted, request.completionLimit)) {
         outcome = await client.attempt({ ...within(request, startedAt), completionLimit }, onProgress)

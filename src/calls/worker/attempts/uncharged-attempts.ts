@@ -44,7 +44,7 @@ export function isBilled(outcome: Extract<AttemptOutcome, { kind: 'failed' | 'ca
  */
 export async function noteSpent(
   attempts: readonly BilledAttempt[],
-  call: { envelope: CallEnvelope; body: CallContent },
+  call: { envelope: CallEnvelope; content: CallContent },
   { offers }: CatalogSnapshot,
 ): Promise<void> {
   for (const { record, candidate, text, work } of attempts) {

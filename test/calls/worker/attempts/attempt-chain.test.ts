@@ -24,7 +24,7 @@ import {
   createTransport,
   type Transport,
 } from '../../../../src/providers/provider-clients.ts'
-import { candidateOf, chatOf, envelopeOf } from '../../../helpers/call-shapes.ts'
+import { candidateOf, chatOf, envelopeOf, runningOf } from '../../../helpers/call-shapes.ts'
 import { PATIENT, UNMEASURED } from '../../../helpers/chain-parts.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { snapshot } from '../../../helpers/planned-catalog.ts'
@@ -133,11 +133,9 @@ async function call(options: CallOptions = {}): Promise<Answer> {
     ...UNMEASURED,
     ...options.deps,
   })
-  const outcome = await chain({
-    envelope: envelope(offers, options),
-    body: chatOf('hello world', { parameters: options.parameters ?? {} }),
-    signal: options.signal ?? new AbortController().signal,
-    upstream: new AbortController().signal,
+  const content = chatOf('hello world', { parameters: options.parameters ?? {} })
+  const running = runningOf(envelope(offers, options), content, {
+    ...(options.signal && { signal: options.signal }),
     send(frame) {
       delivered.push(frame)
       if (frame[0] !== 'text') return
@@ -145,6 +143,7 @@ async function call(options: CallOptions = {}): Promise<Answer> {
       options.onText?.(text)
     },
   })
+  const outcome = await chain(running)
   return { outcome, delivered, text }
 }
 

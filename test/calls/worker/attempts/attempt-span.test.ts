@@ -24,7 +24,7 @@ const PLAN = {
 }
 const CALL = {
   envelope: envelopeOf({ id: 'chatcmpl_1', conversation: 'conversation-1' }),
-  body: chatOf([], { parameters: { temperature: 0.5 } }),
+  content: chatOf([], { parameters: { temperature: 0.5 } }),
 }
 const FACTS = { httpStatus: 200, firstTokenAt: null, malformedEvents: 0 }
 const USAGE: Usage = { promptTokens: 1_000, completionTokens: 50, cachedTokens: 600, cacheWriteTokens: 100 }

@@ -10,7 +10,7 @@ import {
   createTransport,
   type Transport,
 } from '../../../../src/providers/provider-clients.ts'
-import { candidateOf, chatOf, envelopeOf } from '../../../helpers/call-shapes.ts'
+import { candidateOf, chatOf, envelopeOf, runningOf } from '../../../helpers/call-shapes.ts'
 import { PATIENT } from '../../../helpers/chain-parts.ts'
 import { snapshot } from '../../../helpers/planned-catalog.ts'
 import {
@@ -89,13 +89,8 @@ async function run(answer: VaultResult, { fallback = false, isBudgetLeft = true 
   })
   const onKey = candidateOf({ offerId: 'alpha/up', providerKeyId: 'pkey_1' })
   const candidates = fallback ? [onKey, candidateOf({ offerId: 'beta/up' })] : [onKey]
-  const outcome = await chain({
-    envelope: envelopeOf({ stream: false, candidates, holdPico: '1000000' }),
-    body: chatOf(),
-    signal: new AbortController().signal,
-    upstream: new AbortController().signal,
-    send: () => undefined,
-  })
+  const envelope = envelopeOf({ stream: false, candidates, holdPico: '1000000' })
+  const outcome = await chain(runningOf(envelope, chatOf()))
   return { outcome, reported: report.mock.calls, metered, noted: note.mock.calls, log: lines.join('') }
 }
 const opened: VaultResult = { kind: 'opened', secret: SECRET }

@@ -97,7 +97,7 @@ describe('a prompt beyond its bound', () => {
       },
       {
         envelope: envelopeOf(),
-        body: chatOf([]),
+        content: chatOf([]),
         served: candidateOf({ offerId: 'acme/one', promptTokensBound: 1_000, ...served }),
       },
       { board, logger: createLogger('silent', 'test') },

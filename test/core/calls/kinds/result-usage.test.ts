@@ -55,7 +55,7 @@ describe('the usage of a call for a result', () => {
     })
   /** The hold of the candidate, and what seven tokens more cost. */
   const envelope = envelopeOf({ holdPico: String(50 * 7 + 2 * 1_900_000_000 + 7 * 7) })
-  const body = rerank('a query', ['a document'])
+  const content = rerank('a query', ['a document'])
   const counts = { text: async () => 0, prompt: async () => 20 }
 
   test.each([
@@ -102,7 +102,7 @@ describe('the usage of a call for a result', () => {
     const finalUsage = reported && { ...reported, completionTokens: 0 }
     const result = await usageOf(
       { text: '', finalUsage, produced: NOTHING_PRODUCED },
-      { envelope, body, served: candidate() },
+      { envelope, content, served: candidate() },
       counts,
     )
     expect(result.used).toEqual({
@@ -126,7 +126,7 @@ describe('the usage of a call for a result', () => {
     const finalUsage = { promptTokens: 0, completionTokens: 0, units }
     const { used } = await usageOf(
       { text: '', finalUsage, produced: NOTHING_PRODUCED },
-      { envelope, body, served },
+      { envelope, content, served },
       counts,
     )
     expect(used.usage.units).toBe(charged)
@@ -147,7 +147,7 @@ describe('the usage of a call for a result', () => {
           const finalUsage = { promptTokens, units, completionTokens: 0 }
           const rate = readRates(served.rate)
           const held = mostPromptCost(promptBoundOf(served), rate) + BigInt(more)
-          const call = { envelope: { holdPico: String(held) } as CallEnvelope, body, served }
+          const call = { envelope: { holdPico: String(held) } as CallEnvelope, content, served }
           const { used } = await usageOf({ text: '', finalUsage, produced: NOTHING_PRODUCED }, call, {
             ...counts,
             prompt: async () => counted,
