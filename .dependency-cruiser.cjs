@@ -68,13 +68,19 @@ const layers = Object.entries(ALLOWED).map(([folder, others]) => ({
 
 /** What a call passes: whoever works on it need not know what is sold beside it. */
 const CALL_PLANE =
-  '^src/(calls/(api|worker|protocol)/|http/calls/|providers/|offer-health/|byok/|billing/(holds|settlement)/|core/(calls|failover|routing|text-tokens|media)/)'
-/** Accounts but for the key cache, money that is paid in, operators, webhooks, presets, what is stored of calls, documentation. */
+  '^src/(calls/(api|worker|protocol)/|http/calls/|providers/(?!listings/)|offer-health/|byok/|billing/(holds|settlement)/|core/(calls|failover|routing|text-tokens|media)/)'
+/**
+ * Accounts but for the key cache, money that is paid in, operators, webhooks, presets, what is stored of calls, how `auto`
+ * chooses, where the catalog comes from, documentation.
+ */
 const PRODUCT = [
   '^src/accounts/(?!key-cache\\.ts)',
   '^src/(payments|operators|webhooks)/',
   '^src/calls/(stored-responses|prompt-logs)/',
   '^src/core/(payments|webhooks|presets|alarms)/',
+  '^src/core/auto/(?!routing-profiles\\.ts)',
+  '^src/core/catalog/catalog-document\\.ts',
+  '^src/catalog/',
   '^src/core/api/(?!(request-fields|schema-validator)\\.ts)',
   '^src/http/(?!calls/)',
 ]

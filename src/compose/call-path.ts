@@ -14,6 +14,7 @@ import type { TakeSlotOfShard } from '../calls/in-process-link.ts'
 import { createCallBodies } from '../calls/protocol/call-bodies.ts'
 import { createCompletionArchive, createIdempotency, KEPT_REPLIES } from '../calls/protocol/idempotency.ts'
 import type { Config } from '../config.ts'
+import { chooseAutoModels } from '../core/auto/auto-routing.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { createSharedRoom } from '../core/kernel/shared-room.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
@@ -194,6 +195,7 @@ export function connectCallPath(parts: CallPathParts): CallPath {
     admission: {
       ...parts,
       ...loaders,
+      chooseAutoModels,
       hub,
       admit: markRefused(holds.admit, redis),
       releaseHold: holds.release,

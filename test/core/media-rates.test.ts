@@ -7,7 +7,6 @@ import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
 import { feeRate } from '../../src/core/routing/plan-candidate.ts'
-import type { PlanOptions } from '../../src/core/routing/plan-offers.ts'
 import { promptBoundOf } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { builtCatalog } from '../helpers/built-catalog.ts'
 import { chatOf } from '../helpers/call-shapes.ts'
@@ -77,7 +76,7 @@ const requestOf = (message: ChatMessage, maxPrompt?: string): ChatRequest => ({
   content: chatOf([message]),
 })
 
-const OPTIONS: PlanOptions = {
+const OPTIONS: Parameters<typeof planOf>[3] = {
   defaultCompletionLimit: 100,
   byokKeys: [],
   byokFeePercent: 5,

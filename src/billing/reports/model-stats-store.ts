@@ -1,4 +1,4 @@
-import { AUTO_MODEL } from '../../core/auto/auto-routing.ts'
+import { AUTO_MODEL } from '../../core/auto/routing-profiles.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
 import { callIdRange } from '../../core/kernel/ids.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'

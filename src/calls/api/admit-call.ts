@@ -22,6 +22,7 @@ import { isoTime } from '../../core/kernel/time.ts'
 import { type CallPlan, planRoute } from '../../core/routing/call-plan.ts'
 import type { OfferStates } from '../../core/routing/offer-preferences.ts'
 import { leastCallCost } from '../../core/routing/plan-candidate.ts'
+import type { ChooseAutoModels } from '../../core/routing/plan-models.ts'
 import { currentTraceparent } from '../../platform/observability/tracing.ts'
 import type { FleetTime } from '../../platform/redis/fleet-clock.ts'
 import { wasNotSent } from '../../platform/redis/redis-deadlines.ts'
@@ -38,7 +39,6 @@ export interface AdmissionLimits extends LimitDefaults, QueueTurnSettings {
   tokensPerMinute: number
   defaultCompletionLimit: number
   byokFeePercent: number
-  /** Percentage of the calls of `auto` that are answered a second time. Absent: none. */
   attemptsPerCall: number
   callTimeoutMs: number
   nonStreamingCallTimeoutMs: number
@@ -46,6 +46,7 @@ export interface AdmissionLimits extends LimitDefaults, QueueTurnSettings {
 
 export interface AdmissionDependencies {
   catalog: () => CatalogSnapshot
+  chooseAutoModels: ChooseAutoModels
   /** The state of offers for calls of an account. */
   offerStates: (accountId: string) => OfferStates
   admit: AdmitToRedis
@@ -119,7 +120,8 @@ export function planCall(
     limits,
     offerStates,
     random,
-  }: Pick<AdmissionDependencies, 'catalog' | 'limits' | 'offerStates' | 'random'>,
+    chooseAutoModels,
+  }: Pick<AdmissionDependencies, 'catalog' | 'limits' | 'offerStates' | 'random' | 'chooseAutoModels'>,
 ): CallPlan {
   return planRoute(request, kindOf(request.content).needs(request.content), catalog(), {
     defaultCompletionLimit: limits.defaultCompletionLimit,
@@ -129,6 +131,7 @@ export function planCall(
     maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
     offerState: offerStates(key.accountId),
     random,
+    chooseAutoModels,
   })
 }
 

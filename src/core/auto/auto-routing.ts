@@ -2,7 +2,7 @@ import type { AutoPrompt, CallNeeds, CallSize } from '../calls/kinds/call-kind.t
 import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
 import { takesInput } from '../routing/plan-candidate.ts'
 import { type AutoLadder, autoLadder } from './auto-ladder.ts'
-import type { TurnReading } from './difficulty/score-turns.ts'
+import { type TurnReading, turnsOf } from './difficulty/score-turns.ts'
 import { easeOf, expectedQuality } from './model-quality.ts'
 import type { TaskKind } from './quality-figure.ts'
 import type { AutoDecision, PointPrices, RoutingProfile } from './routing-profiles.ts'
@@ -99,7 +99,7 @@ type ValuedCatalog = Pick<CatalogSnapshot, 'autoLadder' | 'autoPointUsd'>
 
 /** The valuation of the models for the call itself. */
 export function valueModels(prompt: AutoPrompt, catalog: ValuedCatalog): Valuation {
-  return valuationOf(prompt, prompt.turns(), prompt.size, catalog)
+  return valuationOf(prompt, turnsOf(prompt), prompt.size, catalog)
 }
 
 /**
@@ -109,7 +109,7 @@ export function valueModels(prompt: AutoPrompt, catalog: ValuedCatalog): Valuati
 function valuedTurns(prompt: AutoPrompt, catalog: ValuedCatalog): Valuation[] {
   const { size, turnSizes } = prompt
   if (size.repeatedTokens < LEAST_CACHED_TOKENS) return []
-  const turns = prompt.turns()
+  const turns = turnsOf(prompt)
   const sizes = turnSizes.slice(-turns.length)
   const began = sizes.map((turnSize, index) =>
     valuationOf(prompt, turns.slice(0, index + 1), turnSize, catalog),
@@ -211,12 +211,3 @@ export function canTake(model: Model, needs: CallNeeds, needsTools: boolean): bo
     (!needsTools || model.supportedParameters.includes('tools'))
   )
 }
-
-/** The model name that leaves the choice to the gateway. */
-export const AUTO_MODEL = 'auto'
-
-/**
- * Whether a requested name, including its suffix, leaves the choice to the gateway, which then does not disclose its
- * target.
- */
-export const isAutoModel = (asked: string): boolean => asked.split(':', 1)[0] === AUTO_MODEL

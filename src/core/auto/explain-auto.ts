@@ -10,6 +10,7 @@ import {
   modelInputs,
   SHIPPED_MODEL,
   standardized,
+  turnsOf,
 } from './difficulty/score-turns.ts'
 import type { Ability } from './model-quality.ts'
 import type { TaskKind } from './quality-figure.ts'
@@ -67,7 +68,7 @@ export function explainAuto(content: ChatContent, catalog: CatalogSnapshot): Aut
   )
   const { auto } = chatNeeds(content)
   return {
-    ...auto.turns().at(-1)!,
+    ...turnsOf(auto).at(-1)!,
     features: effects(lastQuestion(content.messages)),
     profiles,
   }

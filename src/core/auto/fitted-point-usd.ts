@@ -18,11 +18,7 @@ type Prompt = Pick<ChatContent, 'messages' | 'parameters'>
 export function fittedPointUsd(traffic: readonly Prompt[], catalog: CatalogSnapshot): PointPrices {
   if (traffic.length === 0) return DEFAULT_POINT_USD
   const priceFor = (profile: RoutingProfile) => {
-    const prompts = traffic.map((prompt) => {
-      const needs = chatNeeds({ ...prompt, routingProfile: profile })
-      const turns = needs.auto.turns()
-      return { ...needs, auto: { ...needs.auto, turns: () => turns } }
-    })
+    const prompts = traffic.map((prompt) => chatNeeds({ ...prompt, routingProfile: profile }))
     const spend = (pointUsd: number) => {
       const priced = { ...catalog, autoPointUsd: { [profile]: pointUsd } }
       return prompts.reduce((sum, needs) => {

@@ -1,5 +1,14 @@
 import type { TaskKind } from './quality-figure.ts'
 
+/** The model name that leaves the choice to the gateway. */
+export const AUTO_MODEL = 'auto'
+
+/**
+ * Whether a requested name, including its suffix, leaves the choice to the gateway, which then does not disclose its
+ * target.
+ */
+export const isAutoModel = (name: string): boolean => name.split(':', 1)[0] === AUTO_MODEL
+
 /** What a client may bias `auto` towards: cost, balance, quality or tool use. */
 export const ROUTING_PROFILES = ['eco', 'auto', 'premium', 'agentic'] as const
 export type RoutingProfile = (typeof ROUTING_PROFILES)[number]

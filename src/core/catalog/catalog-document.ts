@@ -1,4 +1,11 @@
-import { type Static, type TOptional, type TProperties, type TSchemaOptions, Type } from 'typebox'
+import {
+  type Static,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+  type TSchemaOptions,
+  Type,
+} from 'typebox'
 import { TASK_KINDS, type TaskKind } from '../auto/quality-figure.ts'
 import { ROLES } from '../calls/chat-request.ts'
 import { PRICED_TIERS, type PricedTier, UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
@@ -14,6 +21,7 @@ import {
   WIRES,
 } from './catalog.ts'
 import { PUBLISHED_USE_PRICES } from './published-prices.ts'
+import type { OptionalPriceName } from './token-rates.ts'
 
 /** An object with only the `required` and `optional` fields. */
 function closed<Required extends TProperties, Optional extends TProperties>(
@@ -59,8 +67,14 @@ const USE_PRICES = {
 
 const UNIT_PRICE = { units: price('USD per million units of what the model counts, see `unit`. Default: 0.') }
 
-const prices = (description: string) =>
-  closed(PRICES, { ...MEDIA_PRICES, ...CACHE_PRICES, ...UNIT_PRICE, ...USE_PRICES }, { description })
+const OPTIONAL_PRICES = {
+  ...MEDIA_PRICES,
+  ...CACHE_PRICES,
+  ...UNIT_PRICE,
+  ...USE_PRICES,
+} satisfies Record<OptionalPriceName, TSchema>
+
+const prices = (description: string) => closed(PRICES, OPTIONAL_PRICES, { description })
 
 /** Prices in USD per million tokens, as decimal strings. */
 export type DocumentPrices = Static<ReturnType<typeof prices>>

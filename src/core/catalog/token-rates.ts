@@ -2,7 +2,6 @@ import type { RateTexts } from '../calls/usage.ts'
 import { formatRate, greaterOf, type PicoUsdPerToken, parseRate, picoUsdPerToken } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import type { PricedMedia, TokenRates, UseKind } from './catalog.ts'
-import type { DocumentPrices } from './catalog-document.ts'
 
 /** Every kind of price, with its name in documents and in the API. Those of the prompt's parts are optional. */
 export const PRICE_NAMES = {
@@ -16,9 +15,13 @@ export const PRICE_NAMES = {
   units: 'units',
   webSearch: 'web_search',
   codeExecution: 'code_execution',
-} as const satisfies Record<keyof TokenRates, keyof DocumentPrices>
+} as const satisfies Record<keyof TokenRates, string>
 
 export type PriceName = (typeof PRICE_NAMES)[keyof TokenRates]
+export type OptionalPriceName = Exclude<PriceName, 'prompt' | 'completion'>
+
+/** Prices in USD per million tokens, as decimal strings. */
+export type PriceTexts = { prompt: string; completion: string } & { [Name in OptionalPriceName]?: string }
 
 export const PRICE_KINDS = Object.keys(PRICE_NAMES) as Array<keyof TokenRates>
 const PART_KINDS = PRICE_KINDS.filter((kind) => kind !== 'prompt' && kind !== 'completion')
@@ -115,15 +118,15 @@ export function readRates(texts: RateTexts): TokenRates {
 
 const readRate = (text: string): PicoUsdPerToken => picoUsdPerToken(BigInt(text))
 
-/** The prices of a document: decimal strings in USD per million tokens. */
-export const parsePrices = (prices: DocumentPrices): TokenRates =>
+/** The prices of a document. */
+export const parsePrices = (prices: PriceTexts): TokenRates =>
   pricesOf((kind) => {
     const price = prices[PRICE_NAMES[kind]]
     return [kind, price && parseRate(price)]
   })
 
-/** Rates as decimal strings in USD per million tokens, named as in the API. */
-export const formatRates = (rates: TokenRates): DocumentPrices =>
+/** Rates as prices, named as in the API. */
+export const formatRates = (rates: TokenRates): PriceTexts =>
   pricesOf((kind) => [PRICE_NAMES[kind], rates[kind] === undefined ? undefined : formatRate(rates[kind])])
 
 /** Prices of every kind under its name; absent prices stay absent. */

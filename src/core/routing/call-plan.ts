@@ -47,7 +47,7 @@ export function planRoute(
 ): CallPlan {
   const { models, preferences } = request
   const filter = offerFilter(preferences, needs, catalog, options.allowList)
-  const { entries, auto } = resolveModels(models, needs, filter, catalog, options.allowList)
+  const { entries, auto } = resolveModels(models, needs, filter, catalog, options)
   const input: PlanInput = {
     request,
     needs,

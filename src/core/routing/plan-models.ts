@@ -1,11 +1,29 @@
-import { AUTO_MODEL, chooseAutoModels } from '../auto/auto-routing.ts'
-import type { AutoDecision } from '../auto/routing-profiles.ts'
-import type { CallNeeds } from '../calls/kinds/call-kind.ts'
+import { AUTO_MODEL, type AutoDecision } from '../auto/routing-profiles.ts'
+import type { AutoPrompt, CallNeeds } from '../calls/kinds/call-kind.ts'
 import type { Sort } from '../calls/provider-preferences.ts'
 import { type CatalogSnapshot, findByWireName, findModel, type Model } from '../catalog/catalog.ts'
 import { type AllowList, allowsModel } from './allow-list.ts'
 import { isAllowed, type OfferFilter } from './offer-preferences.ts'
 import { modelNotAllowed, modelNotFound } from './plan-refusal.ts'
+
+/**
+ * Chooses the models for a request to `auto`, best first; none if the catalog has none. `isUsable` returns whether a
+ * model satisfies the request's preferences, `isPermitted` whether the client's key may use it.
+ */
+export type ChooseAutoModels = (
+  prompt: AutoPrompt,
+  needs: CallNeeds,
+  catalog: CatalogSnapshot,
+  isUsable: (model: Model) => boolean,
+  isPermitted: (model: Model) => boolean,
+) => AutoDecision & { models: readonly Model[]; exactTools: boolean }
+
+/** What the choice of models depends on besides the call. */
+export interface ModelOptions {
+  chooseAutoModels: ChooseAutoModels
+  /** Models and providers that the key may use. Absent: all. */
+  allowList?: AllowList | undefined
+}
 
 /** One model to try, for one name of the request. */
 export interface PlanEntry {
@@ -38,9 +56,9 @@ export function resolveModels(
   needs: CallNeeds,
   filter: OfferFilter,
   catalog: CatalogSnapshot,
-  allowList: AllowList | undefined,
+  options: ModelOptions,
 ): { entries: PlanEntry[]; auto: AutoDecision | undefined } {
-  const resolved = names.map((name) => resolveName(name, needs, filter, catalog, allowList))
+  const resolved = names.map((name) => resolveName(name, needs, filter, catalog, options))
   const entries = resolved.flatMap((one) => one.entries)
   if (entries.length > 0) return { entries, auto: resolved.find((one) => one.auto)?.auto }
   const refused = resolved.flatMap((one) => one.refused ?? [])
@@ -55,7 +73,7 @@ function resolveName(
   needs: CallNeeds,
   filter: OfferFilter,
   catalog: CatalogSnapshot,
-  allowList: AllowList | undefined,
+  { chooseAutoModels, allowList }: ModelOptions,
 ): ResolvedName {
   const { modelKind } = needs
   const isPermitted = (model: Model) => allowList === undefined || allowsModel(allowList, model)

@@ -5,7 +5,6 @@ import type { CallNeeds } from '../calls/kinds/call-kind.ts'
 import type { Model, Offer } from '../catalog/catalog.ts'
 import { resolvesReferences, tooLargeSchema } from '../json/schema-limits.ts'
 import { oncePer } from '../kernel/once-per.ts'
-import type { AllowList } from './allow-list.ts'
 import { type ByokKey, takesByokKeys } from './byok.ts'
 import {
   isAllowed,
@@ -20,7 +19,7 @@ import {
   UNKNOWN_OFFER_STATE,
 } from './offer-preferences.ts'
 import { fits, promptTokensAt, takesInput, toCandidate } from './plan-candidate.ts'
-import type { PlanEntry } from './plan-models.ts'
+import type { ModelOptions, PlanEntry } from './plan-models.ts'
 import type { Obstacle } from './plan-refusal.ts'
 
 /** A call to be planned, with what it requires of every model. */
@@ -33,14 +32,12 @@ export interface PlanInput {
   contentKinds: string
 }
 
-export interface PlanOptions {
+export interface PlanOptions extends ModelOptions {
   /** Completion limit if the client sets none. */
   defaultCompletionLimit: number
   maxCandidates: number
   /** The client's BYOK keys at providers. Absent: none. */
   byokKeys?: readonly ByokKey[] | undefined
-  /** The models and providers that the client's key may use. Absent: all. */
-  allowList?: AllowList | undefined
   /** Percentage of the listed rate, charged if a BYOK key is used. */
   byokFeePercent: number
   /** The state of offers. Absent: all count as healthy and unmeasured. */

@@ -1,4 +1,4 @@
-import { AUTO_MODEL } from '../auto/auto-routing.ts'
+import { AUTO_MODEL } from '../auto/routing-profiles.ts'
 import type { CallNeeds } from '../calls/kinds/call-kind.ts'
 import { surfaceOf } from '../calls/kinds/call-kinds.ts'
 import { makersTool } from '../calls/makers-tools.ts'

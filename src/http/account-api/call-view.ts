@@ -5,7 +5,7 @@ import {
   ratesOf,
 } from '../../billing/call-records/call-record.ts'
 import type { ByokFailureView, Generation } from '../../core/api/calls.ts'
-import { isAutoModel } from '../../core/auto/auto-routing.ts'
+import { isAutoModel } from '../../core/auto/routing-profiles.ts'
 import { formatRates } from '../../core/catalog/token-rates.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'

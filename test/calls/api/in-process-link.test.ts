@@ -4,6 +4,7 @@ import { plainKey } from '../../../src/accounts/key-cache.ts'
 import type { AdmissionReply } from '../../../src/billing/holds/admission.ts'
 import { type AdmissionDependencies, admitCall } from '../../../src/calls/api/admit-call.ts'
 import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
+import { chooseAutoModels } from '../../../src/core/auto/auto-routing.ts'
 import { writeBody } from '../../../src/core/calls/call-body.ts'
 import type { CallJob } from '../../../src/core/calls/call-job.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
@@ -67,6 +68,7 @@ async function admit(answers: Array<AdmissionReply | Error>, idempotencyRecord: 
     } as AdmissionDependencies['limits'],
     replyChannel: 'here',
     offerStates: () => () => UNKNOWN_OFFER_STATE,
+    chooseAutoModels,
     epoch: () => 'epoch',
     durabilityToken: () => 'token',
     topUpUrl: '',

@@ -17,6 +17,7 @@ import {
 import { createBalanceLoaders } from '../../../src/calls/api/balance-loaders.ts'
 import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
 import { readConfig } from '../../../src/config.ts'
+import { chooseAutoModels } from '../../../src/core/auto/auto-routing.ts'
 import type { LimitReset } from '../../../src/core/billing/allowance-period.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot.ts'
@@ -77,6 +78,7 @@ beforeAll(async () => {
     limits: config,
     replyChannel: 'test',
     offerStates: () => () => UNKNOWN_OFFER_STATE,
+    chooseAutoModels,
     epoch: () => 'epoch',
     durabilityToken: () => 'token',
     topUpUrl: 'http://127.0.0.1/billing',

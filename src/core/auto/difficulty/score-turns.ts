@@ -1,4 +1,6 @@
 import { type ChatMessage, type SamplingParameters, textLength } from '../../calls/chat-request.ts'
+import type { AutoPrompt } from '../../calls/kinds/call-kind.ts'
+import { oncePer } from '../../kernel/once-per.ts'
 import type { TaskKind } from '../quality-figure.ts'
 import { taskKind } from '../task-kind.ts'
 import weights from './difficulty-weights.json' with { type: 'json' }
@@ -44,6 +46,11 @@ export function readTurns(messages: readonly ChatMessage[], parameters: Sampling
     return { score: kept + (1 - kept) * penalty, kind }
   })
 }
+
+/** The same for the prompt of a call, read once. */
+export const turnsOf = oncePer(({ messages, parameters }: Pick<AutoPrompt, 'messages' | 'parameters'>) =>
+  readTurns(messages, parameters),
+)
 
 function lastTurns(messages: readonly ChatMessage[]): ChatMessage[] {
   const turns: ChatMessage[] = []

@@ -1,12 +1,11 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from '../../api/request-fields.ts'
-import type { TurnReading } from '../../auto/difficulty/score-turns.ts'
 import type { RoutingProfile } from '../../auto/routing-profiles.ts'
 import type { Model, ModelKind, Wire } from '../../catalog/catalog.ts'
 import { ApiError } from '../../kernel/errors.ts'
 import { createTextBound } from '../../text-tokens/text-bound.ts'
 import type { RequestOf } from '../call-request.ts'
-import type { SamplingParameters } from '../chat-request.ts'
+import type { ChatMessage, SamplingParameters } from '../chat-request.ts'
 import type { MediaPart } from '../content-part.ts'
 import type { NativeStop } from '../messages-wire.ts'
 import type { PassedFields } from '../passed-fields.ts'
@@ -94,8 +93,9 @@ export interface PromptSize {
 
 export interface AutoPrompt {
   profile: RoutingProfile
-  /** Difficulty and kind after each of the user's latest turns, oldest first. Takes up to a few milliseconds. */
-  turns: () => TurnReading[]
+  /** What `auto` reads the difficulty and the kind of. Planning itself does not read it. */
+  messages: readonly ChatMessage[]
+  parameters: SamplingParameters
   tools: number
   /** What the call asks for; absent: the default of the model that serves it. */
   effort?: ReasoningEffort

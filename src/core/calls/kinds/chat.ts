@@ -1,4 +1,3 @@
-import { readTurns } from '../../auto/difficulty/score-turns.ts'
 import { promptTokensBound } from '../../text-tokens/prompt-tokens.ts'
 import { type ChatContent, type ChatMessage, mediaParts, textLength } from '../chat-request.ts'
 import { isAddress } from '../content-part.ts'
@@ -57,7 +56,8 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
     schemas: parameters,
     auto: {
       profile: routingProfile,
-      turns: () => readTurns(messages, parameters),
+      messages,
+      parameters,
       tools: parameters.tools?.length ?? 0,
       ...(parameters.reasoning_effort && { effort: parameters.reasoning_effort }),
       size,
