@@ -39,9 +39,9 @@ test('the measure finds quadratic and slow functions', async () => {
     const endAt = threadTimeMs() + steps / 1_000
     while (threadTimeMs() < endAt);
   }
-  const linear = { name: 'linear', size: 50_000, input: (size: number) => size, run: spin }
+  const linear = { name: 'linear', size: 30_000, input: (size: number) => size, run: spin }
   expect(await slowness(linear, 400)).toBeNull()
-  expect(await slowness(linear, 20)).toMatch(/50000 take/)
-  const quadratic = { name: 'quadratic', size: 400, input: (size: number) => size * size, run: spin }
+  expect(await slowness(linear, 12)).toMatch(/30000 take/)
+  const quadratic = { name: 'quadratic', size: 340, input: (size: number) => size * size, run: spin }
   expect(await slowness(quadratic, 400)).toMatch(/a quarter of them/)
 })
