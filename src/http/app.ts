@@ -12,6 +12,7 @@ import { operatorSessionReader } from './account/sessions/operator-session-route
 import { whenResponseCloses } from './calls/event-stream.ts'
 import { accessLog } from './plugins/access-log.ts'
 import { authenticate } from './plugins/authenticate.ts'
+import type { CrossOriginOptions } from './plugins/cross-origin.ts'
 import { messagesWire } from './plugins/messages-wire.ts'
 import { observeRequests } from './plugins/observe-requests.ts'
 import { openapi } from './plugins/openapi.ts'
@@ -23,7 +24,6 @@ import { surfaceAccess } from './plugins/surface-access.ts'
 import { createProxyTest, warnOfUntrustedProxy } from './plugins/trusted-proxies.ts'
 import { unroutedRequests } from './plugins/unrouted-requests.ts'
 import { healthRoutes } from './public/health.ts'
-import type { RouteOptions } from './routes.ts'
 import type { ApiAccounts } from './services/accounts.ts'
 import type { ApiBilling } from './services/billing.ts'
 import type { ApiCalls } from './services/calls.ts'
@@ -51,6 +51,12 @@ export interface AppDependencies {
   registry: Registry
   report: WorkCounts
   accessLogger: Logger | null
+}
+
+/** The settings that routes need. */
+export interface RouteOptions extends CrossOriginOptions {
+  isSecure: boolean
+  publicPath: string
 }
 
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/

@@ -56,8 +56,8 @@ import { routerRoutes } from './admin/router-routes.ts'
 import { settingsRoutes } from './admin/settings-routes.ts'
 import { surfaceRoutes as operatorSurfaceRoutes } from './admin/surface-routes.ts'
 import { trafficRoutes } from './admin/traffic-routes.ts'
+import type { RouteOptions } from './app.ts'
 import { compressJson } from './plugins/compress-json.ts'
-import type { CrossOriginOptions } from './plugins/cross-origin.ts'
 import { statePermissions } from './plugins/operator-access.ts'
 import { staticConsole } from './plugins/static-console.ts'
 import { paymentWebhooks } from './public/payment-webhooks.ts'
@@ -65,12 +65,6 @@ import { queuesDashboard } from './public/queues-dashboard.ts'
 import { surfaceRoutes } from './public/surfaces.ts'
 
 const PAGES_FOLDER = fileURLToPath(new URL('../../web/dist', import.meta.url))
-
-/** The settings that routes need. */
-export interface RouteOptions extends CrossOriginOptions {
-  isSecure: boolean
-  publicPath: string
-}
 
 /** Registers every route, in the order in which a request passes them. */
 export async function apiRoutes(app: FastifyInstance, options: RouteOptions): Promise<void> {
