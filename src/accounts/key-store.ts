@@ -1,12 +1,13 @@
 import { formatApiKey, type KeyKind, keyHint, type RateLimits } from '../core/accounts/api-key.ts'
 import type { SettingBounds } from '../core/accounts/key-authority.ts'
+import type { MemberRole } from '../core/accounts/member-permissions.ts'
+import type { BudgetedKey } from '../core/billing/budget.ts'
 import { SLOWED_REQUESTS_PER_MINUTE } from '../core/billing/uncharged-cost.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { ApiKey as ApiKeyRow } from '../platform/prisma-client/client.ts'
 import { type AccountState, escapeLike } from './account-store.ts'
-import { type KeyCreator, keyCreatorOf } from './key-creator.ts'
 import type { KeyHasher } from './key-hash.ts'
 import type { StoredOperator } from './operators/operator-store.ts'
 
@@ -313,3 +314,35 @@ export const editKey = (
     await transaction.apiKey.update({ where: { id: keyId }, data: decide(key), select: { id: true } })
     return true
   })
+
+/** The current data of a key's creator that the key depends on. */
+interface KeyCreator {
+  /** The role in the account; null: no longer a member. */
+  role: MemberRole | null
+  isSuspended: boolean
+  /** Monthly spending limit of the creator's keys; null: no budget. */
+  memberBudget: BudgetedKey['memberBudget']
+}
+
+/** The data for the holder of a personal account, whose state is the account's own, and for operators, who are above it. */
+const OWNER: KeyCreator = { role: 'owner', isSuspended: false, memberBudget: null }
+
+/** The creator of a key; null for admin keys, which belong to no account. */
+async function keyCreatorOf(
+  postgres: Postgres,
+  { accountId, createdBy: personId }: { accountId: string | null; createdBy: string | null },
+): Promise<KeyCreator | null> {
+  if (accountId === null) return null
+  if (personId === null || personId === accountId) return OWNER
+  const member = await postgres.organisationMember.findUnique({
+    where: { accountId_personId: { accountId, personId } },
+    select: { role: true, monthlyBudgetPico: true, person: { select: { state: true } } },
+  })
+  if (!member) return { role: null, isSuspended: false, memberBudget: null }
+  const { role, monthlyBudgetPico: limitPico, person } = member
+  return {
+    role,
+    isSuspended: person.state === 'suspended',
+    memberBudget: limitPico === null ? null : { memberId: personId, limitPico },
+  }
+}

@@ -2,9 +2,9 @@ import { createHash, randomUUID } from 'node:crypto'
 import { open, readFile, rename, rm, stat } from 'node:fs/promises'
 import type { CatalogDocument } from '../core/catalog/catalog-document.ts'
 import type { CatalogSource } from '../core/catalog/catalog-snapshot.ts'
-import { simulatedCatalog, withStandIns } from '../core/catalog/simulated-catalog.ts'
 import { StartError } from '../core/kernel/errors.ts'
 import { readBoundedBody } from '../platform/network/read-bounded-body.ts'
+import { simulatedCatalog, withStandIns } from './simulated-catalog.ts'
 
 const BUILT_IN = [
   ['the built-in catalog', new URL('./data/builtin.json', import.meta.url)],

@@ -1,4 +1,4 @@
-import type { FinishReason, ToolCallDelta } from '../core/calls/completion.ts'
+import type { FinishReason, TokenLogprob, ToolCallDelta } from '../core/calls/completion.ts'
 import type { ProviderQuirks } from '../core/catalog/catalog.ts'
 import type { AttemptFailure, FailureKind } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
@@ -21,7 +21,6 @@ import {
   unwrapped,
 } from './error-words.ts'
 import { brokenFinish, readFinishReason } from './finish-reasons.ts'
-import { googleLogprobs } from './google-logprobs.ts'
 import { promptParts } from './prompt-parts.ts'
 import { geminiThinking } from './reasoning-effort.ts'
 import { ToolCallIds } from './tool-calls.ts'
@@ -294,3 +293,21 @@ function retryDelayMs(error: unknown): number | null {
 
 const detailsOf = (error: unknown): Record<string, unknown>[] =>
   isObject(error) && Array.isArray(error.details) ? error.details.filter(isObject) : []
+
+type Token = Omit<TokenLogprob, 'top_logprobs'>
+
+/** Reads `logprobsResult` of a candidate: the chosen tokens, and in the same order the most likely tokens at each position. */
+function googleLogprobs(result: unknown): TokenLogprob[] {
+  if (!isObject(result) || !Array.isArray(result.chosenCandidates)) return []
+  const tops = Array.isArray(result.topCandidates) ? result.topCandidates : []
+  return result.chosenCandidates.flatMap((chosen, index) => {
+    const top = isObject(tops[index]) && Array.isArray(tops[index].candidates) ? tops[index].candidates : []
+    return toToken(chosen).map((token) => ({ ...token, top_logprobs: top.flatMap(toToken) }))
+  })
+}
+
+function toToken(value: unknown): Token[] {
+  if (!isObject(value) || typeof value.token !== 'string' || typeof value.logProbability !== 'number')
+    return []
+  return [{ token: value.token, logprob: value.logProbability, bytes: [...Buffer.from(value.token)] }]
+}

@@ -2,10 +2,19 @@ import type { FinishReason } from '../core/calls/completion.ts'
 import type { NativeContent } from '../core/calls/messages-request.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import type { ProviderQuirks } from '../core/catalog/catalog.ts'
+import type { AttemptFailure, FailureKind } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
-import { failureOfErrorObject, failureOfStatus } from './anthropic-errors.ts'
 import { toMessages, toSystem, toToolChoice, toTools } from './chat-to-messages-content.ts'
 import { portableId, toConversation, withToolIds } from './conversation.ts'
+import {
+  type ErrorWords,
+  errorOf,
+  errorWords,
+  failureOfWords,
+  kindOfStatus,
+  kindOfWords,
+  unwrapped,
+} from './error-words.ts'
 import { brokenFinish, readFinishReason } from './finish-reasons.ts'
 import { NativeReader, nativeFields } from './messages-relay.ts'
 import { promptParts } from './prompt-parts.ts'
@@ -372,4 +381,47 @@ function promptCounts(usage: Fields, before: PromptCounts): PromptCounts {
     hour: stated(isObject(creation) ? creation.ephemeral_1h_input_tokens : undefined, before.hour),
   }
   return counts.input + counts.cacheRead + counts.cacheWrite === 0 ? before : counts
+}
+
+/** Maps refusals and errors on Anthropic's messages wire to failures. */
+
+/** Refusals of our account that have the status 400. */
+const STANDING_TEXT = /credit balance|spend(ing)? limit|usage limits?\b|billing/i
+
+const KIND_OF_TYPE: Readonly<Record<string, FailureKind>> = {
+  authentication_error: 'refused',
+  billing_error: 'refused',
+  permission_error: 'refused',
+  not_found_error: 'refused',
+  rate_limit_error: 'rate-limited',
+  request_too_large: 'context-length',
+  invalid_request_error: 'bad-request',
+}
+
+export function failureOfStatus(
+  httpStatus: number,
+  body: string,
+  retryAfterMs: number | null,
+): AttemptFailure {
+  const words = wordsOf(errorOf(body))
+  const kind = kindOfStatus(httpStatus, words)
+  return failureOfWords(withStanding(kind, words), words, httpStatus, retryAfterMs)
+}
+
+/** Maps an error event of a stream by its type. */
+export function failureOfErrorObject(error: unknown, httpStatus: number): AttemptFailure {
+  const words = wordsOf(unwrapped(error))
+  const ofType = Object.hasOwn(KIND_OF_TYPE, words.codes) ? KIND_OF_TYPE[words.codes]! : 'server-error'
+  const kind = ofType === 'bad-request' ? (kindOfWords(words) ?? ofType) : ofType
+  return failureOfWords(withStanding(kind, words), words, httpStatus)
+}
+
+const withStanding = (kind: FailureKind, { message }: ErrorWords): FailureKind =>
+  kind === 'bad-request' && STANDING_TEXT.test(message) ? 'refused' : kind
+
+/** The wire names the field only in its text: `max_tokens: 100000 > 64000, …`, `messages.0.content: …`. */
+function wordsOf(error: unknown): ErrorWords {
+  const words = errorWords(error)
+  const field = /^`?([a-z_]+)[`.:[]/.exec(words.message)?.[1] ?? null
+  return { ...words, param: words.param ?? (field === 'system' ? 'messages' : field) }
 }

@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { beforeAll, expect, test } from 'vitest'
 import { createAccountStore } from '../../src/accounts/account-store.ts'
-import { auditUnchargedCost } from '../../src/billing/audit/uncharged-cost-audit.ts'
+import { auditUnchargedCost } from '../../src/billing/audit/run-audit.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import { createUnchargedCostStore } from '../../src/billing/reports/uncharged-cost-store.ts'
 import type { MarginView } from '../../src/core/api/billing.ts'

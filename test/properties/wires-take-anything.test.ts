@@ -5,7 +5,6 @@ import { type ChatMessage, parseChatRequest } from '../../src/core/calls/chat-re
 import { type CompletionEvent, FINISH_REASONS, type UnknownFinish } from '../../src/core/calls/completion.ts'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { FAILURE_KINDS } from '../../src/core/failover/attempt-failure.ts'
-import * as anthropicErrors from '../../src/providers/anthropic-errors.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/chat-to-google.ts'
 import * as anthropic from '../../src/providers/chat-to-messages.ts'
@@ -24,7 +23,6 @@ const WIRE: Record<
   'anthropic-messages': {
     open: () => new anthropic.MessagesReader(),
     ...anthropic,
-    ...anthropicErrors,
   },
   'google-generate-content': { open: () => new google.GenerateContentReader(), ...google },
 }

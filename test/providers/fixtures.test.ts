@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import type { CompletionEvent, FinishReason } from '../../src/core/calls/completion.ts'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import type { AttemptFailure } from '../../src/core/failover/attempt-failure.ts'
-import * as anthropicErrors from '../../src/providers/anthropic-errors.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/chat-to-google.ts'
 import * as anthropic from '../../src/providers/chat-to-messages.ts'
@@ -21,7 +20,6 @@ const WIRE: Record<Wire, WireUnderTest> = {
   'anthropic-messages': {
     open: () => new anthropic.MessagesReader(),
     ...anthropic,
-    ...anthropicErrors,
   },
   'google-generate-content': { open: () => new google.GenerateContentReader(), ...google },
 }

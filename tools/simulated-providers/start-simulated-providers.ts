@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { SIMULATED_UPSTREAM_MODELS } from '../../src/core/catalog/simulated-catalog.ts'
+import { SIMULATED_UPSTREAM_MODELS } from '../../src/catalog/simulated-catalog.ts'
 import { activeFault, type Behaviour, parseBehaviour } from './behaviour.ts'
 import { composeCompletion } from './completion.ts'
 import { playResponse } from './play-response.ts'

@@ -1,4 +1,4 @@
-import type { UnchargedCostLimits } from '../../core/billing/uncharged-cost.ts'
+import { type UnchargedCostLimits, unchargedCostStanding } from '../../core/billing/uncharged-cost.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { createFindQueuedCalls } from '../../platform/queues/call-jobs.ts'
@@ -10,12 +10,13 @@ import { createAllowanceStore } from '../holds/allowance-store.ts'
 import { createHoldStore } from '../holds/hold-store.ts'
 import { createBalanceStore } from '../ledger/balance-store.ts'
 import { createSpendStore } from '../reports/spend-store.ts'
+import { createUnchargedCostStore } from '../reports/uncharged-cost-store.ts'
 import { openAllowanceAudit } from './allowance-audit.ts'
 import type { Discrepancy } from './audit-findings.ts'
+import { type CheckResult, SAMPLES } from './audit-findings.ts'
 import { openBalanceCacheAudit } from './balance-cache-audit.ts'
 import { auditFailureCredits, type FailureCreditLimits, type FailureCredits } from './failure-credit-audit.ts'
 import { type AuditReach, auditLedger } from './ledger-audit.ts'
-import { auditUnchargedCost } from './uncharged-cost-audit.ts'
 
 /** The printed and stored form of an audit result: amounts as decimal strings of USD, counts as numbers. */
 export interface AuditReport {
@@ -116,4 +117,27 @@ function metricsView(metrics: object): Record<string, string | number> {
         : [words, Number(value)]
     }),
   )
+}
+
+const NAME = 'every account with twice the allowed unpaid cost is slowed or suspended'
+
+/** Accounts whose uncharged provider cost exceeds the limit for suspension, but that were not even slowed. */
+export async function auditUnchargedCost(
+  postgres: Postgres,
+  limits: UnchargedCostLimits,
+): Promise<CheckResult> {
+  const suspects = await createUnchargedCostStore(postgres).suspects(limits.floorPico)
+  const found = suspects.filter(
+    (account) =>
+      !account.isSuspended && !account.isSlowed && unchargedCostStanding(account, limits) === 'stopped',
+  )
+  return {
+    name: NAME,
+    broken: found.length,
+    discrepancies: found.slice(0, SAMPLES).map(({ accountId, causedPico, chargedPico }) => ({
+      check: NAME,
+      subject: accountId,
+      detail: `caused ${formatUsd(causedPico)} USD of unpaid cost, was charged ${formatUsd(chargedPico)} USD`,
+    })),
+  }
 }

@@ -1,5 +1,7 @@
 import { type CatalogSnapshot, isAvailable, type Model } from './catalog.ts'
-import { SIMULATED_VENDOR } from './simulated-catalog.ts'
+
+/** The `vendor` of the simulated providers' own models. */
+export const SIMULATED_VENDOR = 'sim'
 
 type Models = Pick<CatalogSnapshot, 'models'>
 

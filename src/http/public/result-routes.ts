@@ -1,12 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
+import type { CleanupTasks } from '../../calls/cleanup-tasks.ts'
 import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
 import type { RequestOf } from '../../core/calls/call-request.ts'
 import type { ResultContent } from '../../core/calls/kinds/call-kinds.ts'
 import { invalid } from '../../core/kernel/errors.ts'
 import { newCallId } from '../../core/kernel/ids.ts'
-import { createCallFiles } from '../calls/call-files.ts'
+import type { BodyOwner, BodyStore } from '../../platform/body-store/body-store.ts'
+import { whenResponseCloses } from '../calls/event-stream.ts'
 import { resultFormat, type WriteResult } from '../calls/result-format.ts'
 import { type CallServices, serveCall } from '../calls/serve-call.ts'
 import { callingKey, mayCall } from '../plugins/authenticate.ts'
@@ -124,5 +126,32 @@ async function serveWithFiles<Content extends ResultContent>(
   } catch (error) {
     files.failed()
     throw error
+  }
+}
+
+interface CallFilesDependencies {
+  files: Pick<BodyStore, 'remove'>
+  cleanup: CleanupTasks
+}
+
+/** The files of one call, which are removed once its response is closed and the call is over. */
+function createCallFiles(owner: BodyOwner, reply: FastifyReply, { files, cleanup }: CallFilesDependencies) {
+  const holders = new Set(['response', 'call'])
+  const release = (holder: string) => {
+    if (holders.delete(holder) && holders.size === 0) cleanup.add(() => files.remove(owner))
+  }
+  let isDispatched = false
+  whenResponseCloses(reply.raw, () => release('response'))
+  return {
+    owner,
+    /** See ServeOptions. */
+    dispatched: () => {
+      isDispatched = true
+      return () => release('call')
+    },
+    /** Removes the files of a request that failed; `call` is absent if the request had none yet. */
+    failed: () => {
+      if (!isDispatched) release('call')
+    },
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { withStandIns } from '../../../src/catalog/simulated-catalog.ts'
 import type { CatalogDocument } from '../../../src/core/catalog/catalog-document.ts'
 import { buildCatalogSnapshot, type SnapshotOptions } from '../../../src/core/catalog/catalog-snapshot.ts'
-import { withStandIns } from '../../../src/core/catalog/simulated-catalog.ts'
 import { formatRate } from '../../../src/core/kernel/money.ts'
 
 const OPTIONS: SnapshotOptions = {

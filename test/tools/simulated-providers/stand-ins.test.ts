@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { simulatedCatalog, withStandIns } from '../../../src/catalog/simulated-catalog.ts'
 import type { CatalogDocument, DocumentModel } from '../../../src/core/catalog/catalog-document.ts'
-import { simulatedCatalog, withStandIns } from '../../../src/core/catalog/simulated-catalog.ts'
 import { parseBehaviour } from '../../../tools/simulated-providers/behaviour.ts'
 import { imageTokens } from '../../../tools/simulated-providers/tasks/image-tokens.ts'
 

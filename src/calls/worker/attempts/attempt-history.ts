@@ -1,8 +1,12 @@
 import type { ByokKeyVault } from '../../../byok/byok-key-vault.ts'
+import { costOf } from '../../../core/billing/pricing.ts'
+import { ratesAt, servedPercent } from '../../../core/billing/service-tier.ts'
 import { type AttemptOutcome, outcomeName } from '../../../core/calls/attempt-outcome.ts'
-import type { AttemptRecord, CallEnvelope } from '../../../core/calls/call-job.ts'
+import type { AttemptRecord, CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
 import type { CallContent } from '../../../core/calls/kinds/call-kinds.ts'
+import type { Usage } from '../../../core/calls/usage.ts'
 import type { CatalogSnapshot } from '../../../core/catalog/catalog.ts'
+import type { FailureKind } from '../../../core/failover/attempt-failure.ts'
 import { type HealthEffect, healthEffect } from '../../../core/failover/circuit-breaker.ts'
 import type { PastAttempt } from '../../../core/failover/failover-state.ts'
 import type { BreakerBoard, Probe } from '../../../offer-health/circuit-breaker/breaker-board.ts'
@@ -10,9 +14,8 @@ import type { Logger } from '../../../platform/observability/logger.ts'
 import { noteReception } from './attempt-key.ts'
 import type { AttemptMeter } from './attempt-meter.ts'
 import type { AttemptPlan } from './attempt-plan.ts'
-import { textOf, type UnfinishedAttempt, unfinishedAttempt } from './call-usage.ts'
+import { isSuccess, textOf, type UnfinishedAttempt, unfinishedAttempt, usageOf } from './call-usage.ts'
 import type { CompletionRelay } from './completion-relay.ts'
-import { type BilledAttempt, isBilled, noteSpent } from './uncharged-attempts.ts'
 
 /** A finished attempt. */
 interface EndedAttempt {
@@ -176,4 +179,58 @@ function logAttempt(
   }
   // The breaker board raises the alarm for a provider that refuses us, once.
   logger.warn({ ...names, ...why, internal }, 'attempt failed')
+}
+
+/** An attempt with a platform key that its provider bills and that did not serve its call. */
+interface BilledAttempt {
+  record: AttemptRecord
+  candidate: Candidate
+  /** Its output, if it is known: a failed rescue is compared and not kept. */
+  text: string
+  work: UnfinishedAttempt
+}
+
+/** Failures of a provider that has received the prompt and worked on it. */
+const WORKED_ON: ReadonlySet<FailureKind> = new Set([
+  'silent',
+  'stalled',
+  'call-timeout',
+  'empty-answer',
+  'not-stored',
+  'account-full',
+])
+
+/**
+ * Whether the provider probably bills an attempt that did not serve its call: content arrived, or the provider had the
+ * request when the attempt was ended. It does not bill refusals and failures before any content.
+ */
+function isBilled(outcome: Extract<AttemptOutcome, { kind: 'failed' | 'cancelled' }>): boolean {
+  const { firstTokenAt, httpStatus } = outcome
+  if (firstTokenAt !== null) return true
+  if (httpStatus !== null && !isSuccess(httpStatus)) return false
+  return outcome.kind !== 'failed' || WORKED_ON.has(outcome.failure.kind)
+}
+
+/**
+ * Adds the usage that no client pays, and our cost, to the records of attempts, at the current cost rates. Tokens are
+ * counted here, after the end of the call, because providers seldom report the usage of an unfinished completion.
+ */
+async function noteSpent(
+  attempts: readonly BilledAttempt[],
+  call: { envelope: CallEnvelope; content: CallContent },
+  { offers }: CatalogSnapshot,
+): Promise<void> {
+  for (const { record, candidate, text, work } of attempts) {
+    const cost = offers.get(candidate.offerId)?.cost
+    if (!cost) continue
+    const answer = {
+      text,
+      finalUsage: null,
+      produced: work.produced,
+      ...(work.hidden && { hidden: work.hidden }),
+    }
+    const usage: Usage = (await usageOf(answer, { ...call, served: candidate })).used.usage
+    const billed = ratesAt(cost, servedPercent(candidate, work.produced.tier))
+    record.spent = { ...usage, costPico: String(costOf(usage, billed)) }
+  }
 }
