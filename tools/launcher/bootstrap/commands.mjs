@@ -43,6 +43,10 @@ export const COMMANDS = {
   test: { entry: 'tools/launcher/test.ts' },
   check: { entry: 'tools/launcher/check.ts' },
   bench: { entry: 'test/bench/bench.ts' },
+  mutation: {
+    entry: 'node_modules/@stryker-mutator/core/bin/stryker.js',
+    args: ['run', 'test/mutation/stryker.config.json'],
+  },
   'package:build': { entry: 'tools/package/build.ts' },
   'release-check': { entry: 'tools/package/release-check.ts' },
   'console:build': { entry: 'tools/launcher/build-console.ts' },
