@@ -36,7 +36,9 @@ export interface Sealer {
 
 /** Also seals into bytes, which are a third shorter, for long texts. */
 export interface ByteSealer extends Sealer {
-  /** `<master key's id>.<day>.` and then nonce ‖ ciphertext ‖ tag. A long text is sealed off the event loop. */
+  /** `<master key's id>.<day>.` and then nonce ‖ ciphertext ‖ tag. */
+  sealBytes(text: string, context: string): Buffer
+  /** The same; a long text is sealed off the event loop. */
   sealLater(text: string, context: string): Promise<Buffer>
   /** Throws as `open`. */
   openBytes(box: Buffer, context: string): string
@@ -64,16 +66,18 @@ export function createSealer(
   const boxOf = (day: string, sealed: Uint8Array[]) =>
     Buffer.concat([Buffer.from(`${current.id}.${day}.`), ...sealed])
   const contentOf = (box: Buffer) => {
-    const afterId = box.indexOf('.')
-    const afterDay = box.indexOf('.', afterId + 1)
-    const key = keyOf(box.toString('latin1', 0, afterId), box.toString('latin1', afterId + 1, afterDay))
-    return { key, sealed: box.subarray(afterDay + 1) }
+    const { id, day, sealed } = partsOf(box)
+    return { key: keyOf(id, day), sealed }
   }
   return {
     seal(text, context) {
       const day = today()
       const sealed = Buffer.concat(encrypt(current.keyOf(day), text, context))
       return `${current.id}.${day}.${sealed.toString('base64')}`
+    },
+    sealBytes(text, context) {
+      const day = today()
+      return boxOf(day, encrypt(current.keyOf(day), text, context))
     },
     openBytes(box, context) {
       const { key, sealed } = contentOf(box)
@@ -107,6 +111,19 @@ export function createSealer(
       return decrypt(keyOf(id, day ?? null), sealed, context).toString()
     },
   }
+}
+
+function partsOf(box: Buffer): { id: string; day: string; sealed: Buffer } {
+  const afterId = box.indexOf('.')
+  const afterDay = box.indexOf('.', afterId + 1)
+  const text = (start: number, end: number) => box.toString('latin1', start, end)
+  return { id: text(0, afterId), day: text(afterId + 1, afterDay), sealed: box.subarray(afterDay + 1) }
+}
+
+/** A box of bytes as the text that `open` reads. */
+export function textOfBox(box: Buffer): string {
+  const { id, day, sealed } = partsOf(box)
+  return `${id}.${day}.${sealed.toString('base64')}`
 }
 
 /** The keys of one purpose under one master key, by day; null: the key before keys were derived by day. */

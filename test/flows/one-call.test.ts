@@ -23,6 +23,37 @@ const call = (body: Record<string, unknown>, headers: Record<string, string> = {
     body: JSON.stringify({ messages: [{ role: 'user', content: 'Tell me about rail yards.' }], ...body }),
   })
 
+const SOURCE_FILE = /(?:src|tools|workers)\/[\w./-]+\.ts/
+
+/** Where JSON of so many characters and more is parsed and written in this process while something runs. */
+async function longJson(chars: number, run: () => Promise<void>) {
+  const { parse, stringify } = JSON
+  const found = { parsed: [] as string[], written: [] as string[] }
+  const placeOfCaller = () => SOURCE_FILE.exec(new Error().stack!)?.[0] ?? 'unknown'
+  JSON.parse = (text: string, ...more: []) => {
+    if (text.length >= chars) found.parsed.push(placeOfCaller())
+    return parse(text, ...more)
+  }
+  JSON.stringify = (value: unknown, ...more: []) => {
+    const text = stringify(value, ...more)
+    if (text?.length >= chars) found.written.push(placeOfCaller())
+    return text
+  }
+  try {
+    await run()
+  } finally {
+    Object.assign(JSON, { parse, stringify })
+  }
+  return { parsed: found.parsed.sort(), written: found.written.sort() }
+}
+
+/** Bytes that Redis received and sent so far. */
+async function redisBytes() {
+  const info = await stack.redis.info('stats')
+  const figure = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1])
+  return { received: figure('total_net_input_bytes'), sent: figure('total_net_output_bytes') }
+}
+
 describe('one call through the whole gateway', () => {
   test('is answered in one piece and charged exactly', async () => {
     const response = await call({ model: 'test/plain' })
@@ -39,6 +70,35 @@ describe('one call through the whole gateway', () => {
     const { prompt_tokens: prompt, completion_tokens: completion } = body.usage
     expect(record.chargePico).toBe(BigInt(prompt) * 1_000_000n + BigInt(completion) * 2_000_000n)
     expect(record.chargePico).toBeLessThanOrEqual(record.holdPico)
+  })
+
+  test('with a long body: its JSON is parsed and written once on each side of the queue, its bytes once in Redis', async () => {
+    const content = 'Tell me "all" about rail yards.\n'.repeat(2_000)
+    const messages = ['user', 'assistant', 'user'].map((role) => ({ role, content }))
+    const body = JSON.stringify({ model: 'test/plain', messages, max_tokens: 8 })
+    const before = await redisBytes()
+    const counted = await longJson(body.length * 0.8, async () => {
+      const response = await fetch(`${stack.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json' },
+        body,
+      })
+      expect({ status: response.status, text: await response.text() }).toMatchObject({ status: 200 })
+    })
+    const after = await redisBytes()
+    expect(counted).toEqual({
+      parsed: [
+        'src/core/calls/call-body.ts',
+        'src/core/json/client-json.ts',
+        // What the simulated provider reads.
+        'tools/simulated-providers/start-simulated-providers.ts',
+      ],
+      written: ['src/core/calls/call-body.ts', 'src/core/json/json-text.ts'],
+    })
+    // Base64 would take a third more.
+    expect((after.received - before.received) / body.length, 'bytes to Redis').toBeLessThan(1.2)
+    expect((after.sent - before.sent) / body.length, 'bytes from Redis').toBeLessThan(1.2)
+    await stack.settled(owner.accountId)
   })
 
   test('is refused at once while too many calls wait to be settled, and taken again afterwards', async () => {

@@ -1,6 +1,6 @@
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { createSealer, deriveKey, masterKeyId, sealedPrefix } from '../../src/platform/sealing.ts'
+import { createSealer, deriveKey, masterKeyId, sealedPrefix, textOfBox } from '../../src/platform/sealing.ts'
 
 const before = randomBytes(32)
 const after = randomBytes(32)
@@ -21,6 +21,13 @@ describe('the sealer', () => {
       expect(sealer.open(box, 'id')).toBe('sk-secret')
       expect(Buffer.from(box.split('.')[2]!, 'base64').toString()).not.toContain('secret')
     }
+  })
+
+  test('opens bytes that it sealed, also once they are written as text', async () => {
+    const sealer = createSealer([before], 'a')
+    const box = sealer.sealBytes('sk-secret', 'id')
+    expect(sealer.openBytes(box, 'id')).toBe('sk-secret')
+    expect(sealer.open(textOfBox(box), 'id')).toBe('sk-secret')
   })
 
   test('opens nothing for another context, another purpose, or after a change of one bit', () => {

@@ -113,8 +113,8 @@ const NO_ARCHIVE: CompletionArchive = {
 }
 const BODIES_IN_JOBS = {
   seal: (_: string, body: string) => body,
-  put: async (_: string, body: string) => body,
-  read: async (_: string, body: string | null) => body,
+  put: async (_: string, body: string) => Buffer.from(body),
+  read: async (_: string, body: Buffer | string | null) => body?.toString() ?? null,
   drop: async () => undefined,
   release: () => undefined,
 }

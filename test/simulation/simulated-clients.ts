@@ -167,6 +167,8 @@ export function openCallJobs(
 ): CallJobs {
   const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
   return {
+    enqueue: (envelope, body) =>
+      send(() => queue.add(envelope.id, { envelope, sealedBody: body.toString() }, 0, 'call')),
     withdraw: (callId) => send(() => queue.withdraw(callId, false)),
     dropRequeued: (callId) => send(() => queue.withdraw(callId, true)),
     reclaim: (callId, { token, number, lockMs }) =>

@@ -264,14 +264,15 @@ type Place = 'in the job' | 'beside it'
 async function enqueue(
   { envelope, isEnqueued, priority }: AdmittedCall,
   content: CallContent,
-  { bodies, dispatchQueue }: DispatchDependencies,
+  { bodies, callJobs, dispatchQueue }: DispatchDependencies,
 ): Promise<Place> {
   const { id } = envelope
   const attributes = queueAttributes(DISPATCH_QUEUE, 'send', id)
   return inSpan(`send ${DISPATCH_QUEUE}`, { kind: 'PRODUCER', attributes }, async () => {
     if (isEnqueued) return 'in the job'
     const sealedBody = await bodies.put(id, writeBody(content))
-    await enqueueCall(dispatchQueue, envelope, sealedBody, priority)
+    if (Buffer.isBuffer(sealedBody)) await callJobs.enqueue(envelope, sealedBody, priority)
+    else await enqueueCall(dispatchQueue, envelope, sealedBody, priority)
     return sealedBody === null ? 'beside it' : 'in the job'
   })
 }

@@ -33,15 +33,14 @@ export type CallBodies = ReturnType<typeof createCallBodies>
 export function createCallBodies(options: CallBodiesOptions) {
   const { sealer } = options
   const pool = createPostgresPool({ ...options, ...POOL })
-  const seal = (callId: CallId, body: string): string | null =>
-    body.length <= BODY_OF_JOB_MAX ? sealer.seal(body, callId) : null
+  const isOfJob = (body: string) => body.length <= BODY_OF_JOB_MAX
   return {
-    /** Seals a body for its job; null if it must be stored beside it. */
-    seal,
+    /** Seals a short body for the data of its job; null if it must be stored beside it. */
+    seal: (callId: CallId, body: string): string | null => (isOfJob(body) ? sealer.seal(body, callId) : null),
+
     /** Seals a body. Returns the part for the job: null if it is stored beside it. Rejects while PostgreSQL is away. */
-    async put(callId: CallId, body: string) {
-      const sealedBody = seal(callId, body)
-      if (sealedBody !== null) return sealedBody
+    async put(callId: CallId, body: string): Promise<CallJob['sealedBody']> {
+      if (isOfJob(body)) return sealer.sealBytes(body, callId)
       // Each step takes tens of milliseconds for the longest body; other work runs in between.
       await nextTurn()
       const sealed = await sealer.sealLater(body, callId)
@@ -51,7 +50,8 @@ export function createCallBodies(options: CallBodiesOptions) {
 
     /** The body of a job; null if it was stored beside the queue and is gone. Rejects while PostgreSQL is away. */
     async read(callId: CallId, sealedBody: CallJob['sealedBody']) {
-      if (sealedBody !== null) return sealer.open(sealedBody, callId)
+      if (typeof sealedBody === 'string') return sealer.open(sealedBody, callId)
+      if (sealedBody !== null) return sealer.openBytes(sealedBody, callId)
       const sealed = await readSlices(pool, callId)
       if (sealed === null) return null
       const body = await sealer.openLater(sealed, callId)

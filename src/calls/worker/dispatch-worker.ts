@@ -130,9 +130,10 @@ export class DispatchWorker {
   }
 
   /** A claim counts from the time of its request. */
-  private claimed({ data, attemptsStarted, stalls }: ClaimedJob<CallJob>, claimedAt: number): ClaimedCall {
+  private claimed(claim: ClaimedJob<CallJob>, claimedAt: number): ClaimedCall {
+    const { data, body, attemptsStarted, stalls } = claim
     return {
-      job: data,
+      job: body ? { ...data, sealedBody: body } : data,
       // A revived call counts its earlier claims.
       generation: attemptsStarted + (data.claims ?? 0),
       number: attemptsStarted,

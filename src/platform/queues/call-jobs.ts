@@ -1,9 +1,15 @@
-import type { CallJob } from '../../core/calls/call-job.ts'
+import type { CallEnvelope, CallJob } from '../../core/calls/call-job.ts'
 import type { GatewayFailure } from '../../core/calls/frames.ts'
 import { readScript } from '../redis/read-script.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
 import { admittedKey, queuePrefix, shardOf } from '../redis/redis-keys.ts'
-import { DISPATCH_QUEUE, REVIVED, SETTLEMENT_QUEUE, type SettlementQueue } from './queues.ts'
+import {
+  DISPATCH_QUEUE,
+  REVIVED,
+  SETTLEMENT_QUEUE,
+  type SettlementQueue,
+  storedJobOptions,
+} from './queues.ts'
 
 /**
  * Result of withdrawing a call from the queue. `withdrawn`: no worker ever had it and none will. `claimed`: a worker
@@ -20,6 +26,7 @@ export type CallPlace = { kind: 'queued' } | { kind: 'running'; worker: string |
 export type CallJobs = ReturnType<typeof createCallJobs>
 
 const WITHDRAW = readScript(import.meta.url, './withdraw-call.lua')
+const ENQUEUE = readScript(import.meta.url, './enqueue-call.lua')
 const RECLAIM = readScript(import.meta.url, './reclaim-call.lua')
 const NOTE_CALL_FAILURE = readScript(import.meta.url, './note-failure.lua')
 
@@ -29,6 +36,7 @@ const NOTE_CALL_FAILURE = readScript(import.meta.url, './note-failure.lua')
  */
 export function createCallJobs(connection: Redis, shard = 0) {
   const redis = connection.shard(shard)
+  const enqueue = defineScript(redis, 'syEnqueueCall', ENQUEUE)
   const withdraw = defineScript(redis, 'syWithdrawCall', WITHDRAW)
   const reclaim = defineScript(redis, 'syReclaimCall', RECLAIM)
   const noteFailure = defineScript(redis, 'syNoteToldFailure', NOTE_CALL_FAILURE)
@@ -38,6 +46,12 @@ export function createCallJobs(connection: Redis, shard = 0) {
     return (await withdraw(keys, [callId, takesRequeued])) as Withdrawal
   }
   return {
+    /** Enqueues a call whose sealed body is bytes, at most once. `priority`: see src/billing/holds/admission.ts. */
+    async enqueue(envelope: CallEnvelope, sealedBody: Buffer, priority: number): Promise<void> {
+      const options = JSON.stringify({ ...storedJobOptions(envelope.id), priority })
+      const [data, now] = [JSON.stringify({ envelope }), Date.now()]
+      await enqueue([key('').slice(0, -1)], [envelope.id, data, options, now, priority, sealedBody])
+    },
     /** Removes a call from the queue if it still waits for its first claim. */
     withdraw: (callId: string) => takeOff(callId, '0'),
     /** Removes a revived call from the queue (see requeueCall), unless a worker has claimed it since. */

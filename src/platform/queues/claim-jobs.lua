@@ -7,7 +7,8 @@
 -- KEYS  1 queue (without a list)
 -- ARGV  1 token of the locks  2 lifetime of the locks, ms  3 now, unix ms; '' for Redis's own time  4 maximum number of jobs
 --       5 'any', or 'within-share' to claim only jobs without a priority
--- Returns a list of {id, data, number of claims of this job, how often it stalled}, followed by 'more' if further jobs wait;
+-- Returns a list of {id, data, number of claims of this job, how often it stalled, its field body or false}, followed by
+-- 'more' if further jobs wait;
 -- or 'due' when delayed jobs must be moved first
 local queue = KEYS[1] .. ':'
 local token, lock_ms, now, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -38,11 +39,11 @@ end
 local claimed = {}
 for index, id in ipairs(ids) do
   local job = queue .. id
-  local data, claims, stalls = unpack(redis.call('HMGET', job, 'data', 'ats', 'stc'))
+  local data, claims, stalls, body = unpack(redis.call('HMGET', job, 'data', 'ats', 'stc', 'body'))
   claims = (tonumber(claims) or 0) + 1
   redis.call('SET', job .. ':lock', token, 'PX', lock_ms)
   redis.call('HSET', job, 'processedOn', now, 'ats', claims)
-  claimed[index] = { id, data, claims, tonumber(stalls) or 0 }
+  claimed[index] = { id, data, claims, tonumber(stalls) or 0, body }
 end
 if #claimed == most and (redis.call('EXISTS', wait) == 1 or redis.call('EXISTS', prioritized) == 1) then
   redis.call('ZADD', queue .. 'marker', 0, '0')

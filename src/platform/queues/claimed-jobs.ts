@@ -9,6 +9,8 @@ import { queuePrefix } from '../redis/redis-keys.ts'
 export interface ClaimedJob<Data> {
   id: string
   data: Data
+  /** The bytes of its field `body`. Absent: it has none. */
+  body?: Buffer
   /** The number of claims of this job, including this one. */
   attemptsStarted: number
   /** How often its lock ran out at a worker that died or stood still, and it went back to the queue. */
@@ -20,6 +22,10 @@ export interface AwaitedJob<Data> {
   job: ClaimedJob<Data> | null
   /** Further jobs wait. */
   isMore: boolean
+}
+
+interface AwaitedJobs<Data> extends Pick<AwaitedJob<Data>, 'isMore'> {
+  jobs: Array<ClaimedJob<Data>>
 }
 
 /** `within-share`: only jobs without a priority (see src/billing/holds/admission.ts). */
@@ -93,7 +99,7 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
   worker.on('error', (error) => logger.warn({ err: error, queue }, 'queue error'))
   worker.on('stalled', (jobId) => logger.warn({ queue, jobId }, 'stalled job returned to the queue'))
   const [claimNow, claimAfterWait] = [redis, blocking].map((client) =>
-    defineScript(client, 'syClaimJobs', CLAIM),
+    defineScript(client, 'syClaimJobs', CLAIM, 'bytes'),
   )
   const completeScript = defineScript(redis, 'syCompleteJobs', COMPLETE)
   const keys = [`${queuePrefix(shard)}:${queue}`]
@@ -106,23 +112,35 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
   blocking.on('ready', identify)
   if (blocking.status === 'ready') void identify()
 
-  type Claimed = Array<[id: string, data: string, attemptsStarted: number, stalls: number] | 'more'>
-  async function readClaim(claimed: unknown): Promise<Array<ClaimedJob<Data>>> {
-    if (claimed !== 'due') {
-      return (claimed as Claimed).flatMap((one) => {
-        if (one === 'more') return []
-        const [id, data, attemptsStarted, stalls] = one
-        return { id, data: JSON.parse(data) as Data, attemptsStarted, stalls }
-      })
+  type Claimed = Array<
+    [id: Buffer, data: Buffer, attemptsStarted: number, stalls: number, body: Buffer | null]
+  >
+  async function readClaim(claimed: unknown): Promise<AwaitedJobs<Data>> {
+    // A reply that is no list says that delayed jobs are due.
+    if (!Array.isArray(claimed)) return { jobs: await claimDue(), isMore: true }
+    const jobs = (claimed as Claimed).filter((one) => Array.isArray(one))
+    return {
+      jobs: jobs.map(([id, data, attemptsStarted, stalls, body]) => ({
+        id: id.toString(),
+        data: JSON.parse(data.toString()) as Data,
+        ...{ attemptsStarted, stalls, ...(body && { body }) },
+      })),
+      // The last entry says so.
+      isMore: jobs.length < claimed.length,
     }
-    // BullMQ's claim also moves delayed jobs that are due.
+  }
+
+  /** BullMQ's claim also moves delayed jobs that are due. */
+  async function claimDue(): Promise<Array<ClaimedJob<Data>>> {
     const {
       id,
       data,
       attemptsStarted,
       stalledCounter: stalls,
     } = (await worker.getNextJob(token, { block: false })) ?? {}
-    return id !== undefined && data ? [{ id, data, attemptsStarted: attemptsStarted!, stalls: stalls! }] : []
+    if (id === undefined || !data) return []
+    const body = await redis.hgetBuffer(`${keys[0]}:${id}`, 'body')
+    return [{ id, data, attemptsStarted: attemptsStarted!, stalls: stalls!, ...(body && { body }) }]
   }
 
   return {
@@ -132,7 +150,7 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
       await worker.startStalledCheckTimer()
     },
     claim: async (most, kind = 'any') =>
-      readClaim(await claimNow!(keys, [token, lockMs, clock(), most, kind])),
+      (await readClaim(await claimNow!(keys, [token, lockMs, clock(), most, kind]))).jobs,
     wait: async () => void (await waitForMarker()),
     async waitAndClaim() {
       // Both are sent at once; Redis runs the second when the first returns.
@@ -140,8 +158,8 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
         waitForMarker(),
         claimAfterWait!(keys, [token, lockMs, '', 1, 'any']),
       ])
-      const [job = null] = await readClaim(claimed)
-      return { job, isMore: claimed === 'due' || (claimed as Claimed).at(-1) === 'more' }
+      const { jobs, isMore } = await readClaim(claimed)
+      return { job: jobs[0] ?? null, isMore }
     },
     complete: async (ids) => (await completeScript(keys, [token, ...ids])) as string[],
     // An empty Job: Redis has its data.

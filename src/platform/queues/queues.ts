@@ -4,6 +4,7 @@ import type { CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/c
 import { newId } from '../../core/kernel/ids.ts'
 import type { Redis } from '../redis/redis.ts'
 import { queuePrefix } from '../redis/redis-keys.ts'
+import { textOfBox } from '../sealing.ts'
 
 /** The name of a job that replaces the lost job of a running call (see requeueCall). */
 export const REVIVED = 'revived'
@@ -160,7 +161,10 @@ export async function settlementJobsLeft(
  */
 export async function requeueCall(queue: DispatchQueue, job: CallJob, delayMs: number): Promise<boolean> {
   const { id } = job.envelope
-  await queue.add(REVIVED, job, { ...jobOptions(id), delay: delayMs })
+  // BullMQ writes jobs without a body of bytes.
+  const { sealedBody } = job
+  const data = Buffer.isBuffer(sealedBody) ? { ...job, sealedBody: textOfBox(sealedBody) } : job
+  await queue.add(REVIVED, data, { ...jobOptions(id), delay: delayMs })
   return (await queue.getJobState(id)) === 'delayed'
 }
 

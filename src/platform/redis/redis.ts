@@ -219,26 +219,35 @@ export const isRefusedWrite = (error: unknown): boolean =>
   error instanceof Error && REFUSED_WRITE.test(error.message)
 
 /** A Lua script bound to a client. Runs by EVALSHA and is loaded on first use. */
-export type RedisScript = (keys: string[], args: Array<string | number>) => Promise<unknown>
+export type RedisScript = (keys: string[], args: Array<string | number | Buffer>) => Promise<unknown>
 
 /**
  * Defines a script on a client; it runs at the server of its first key's shard. `script` opens with a comment naming its
  * KEYS, ARGV and returns.
  */
-export function defineScript(redis: Redis, name: string, script: string): RedisScript {
-  if (redis.shards === 1) return defineOn(redis, name, script)
+export function defineScript(
+  redis: Redis,
+  name: string,
+  script: string,
+  returns: Returned = 'text',
+): RedisScript {
+  if (redis.shards === 1) return defineOn(redis, name, script, returns)
   const scripts = new Map<Redis, RedisScript>()
   return (keys, args) => {
     const client = redis.shard(shardOfKey(keys[0]!))
-    const run = scripts.get(client) ?? defineOn(client, name, script)
+    const run = scripts.get(client) ?? defineOn(client, name, script, returns)
     scripts.set(client, run)
     return run(keys, args)
   }
 }
 
-function defineOn(client: Client, name: string, script: string): RedisScript {
+/** What the strings of a script's reply are read as. */
+type Returned = 'text' | 'bytes'
+
+function defineOn(client: Client, name: string, script: string, returns: Returned): RedisScript {
   client.defineCommand(name, { lua: script })
-  const run = (client as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>)[name]!
+  const command = returns === 'text' ? name : `${name}Buffer`
+  const run = (client as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>)[command]!
   return (keys, args) => run.call(client, keys.length, ...keys, ...args)
 }
 

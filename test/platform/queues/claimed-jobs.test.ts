@@ -2,14 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { CallEnvelope, CallJob } from '../../../src/core/calls/call-job.ts'
+import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
 import { type ClaimedJobs, openClaimedJobs } from '../../../src/platform/queues/claimed-jobs.ts'
 import {
   createDispatchQueue,
   DISPATCH_QUEUE,
   type DispatchQueue,
   enqueueCall,
+  requeueCall,
 } from '../../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import { queuePrefix } from '../../../src/platform/redis/redis-keys.ts'
+import { createSealer } from '../../../src/platform/sealing.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 const WAIT_SECONDS = 2
@@ -78,5 +82,62 @@ describe('a wait that claims what comes', () => {
     await redis.script('FLUSH')
     await enqueue('call-2')
     expect(await jobs.waitAndClaim()).toMatchObject({ job: { id: 'call-2' } })
+  })
+
+  describe('of a call whose body is bytes', () => {
+    const BODY = Buffer.from([0, 255, 13, 10, 0xc3, 0x28, 0x22])
+    const envelope = (id: string) => ({ id }) as unknown as CallEnvelope
+    const enqueueBytes = (id: string, priority = 0) =>
+      createCallJobs(redis).enqueue(envelope(id), BODY, priority)
+
+    test('has them unchanged, whichever way it is claimed', async () => {
+      for (const id of ['call-1', 'call-2', 'call-3']) await enqueueBytes(id)
+      const data = { envelope: expect.anything() }
+      expect((await jobs.waitAndClaim()).job).toMatchObject({ id: 'call-1', data, body: BODY })
+      expect(await jobs.claim(1)).toMatchObject([{ id: 'call-2', data, body: BODY }])
+      // BullMQ claims instead where a delayed job is due.
+      await requeueCall(queue, { envelope: envelope('call-4'), sealedBody: '' }, 1)
+      await delay(20)
+      expect(await jobs.claim(1)).toMatchObject([{ id: 'call-3', data, body: BODY }])
+    })
+
+    test('is enqueued once, as BullMQ enqueues a job, with and without a priority', async () => {
+      const key = (name: string) => `${queuePrefix(0)}:${DISPATCH_QUEUE}:${name}`
+      const stored = async () => {
+        const fields = await Promise.all(['call-1', 'call-2'].map((id) => redis.hgetall(key(id))))
+        return {
+          jobs: fields.map(({ body: _, data: __, timestamp: ___, opts, ...more }) => ({
+            ...more,
+            opts: JSON.parse(opts!),
+          })),
+          waiting: await redis.lrange(key('wait'), 0, -1),
+          prioritized: await redis.zrange(key('prioritized'), '0', '-1', 'WITHSCORES'),
+          marker: await redis.exists(key('marker')),
+        }
+      }
+      for (const [id, priority] of [
+        ['call-1', 0],
+        ['call-2', 3],
+        ['call-1', 0],
+      ] as const)
+        await enqueueBytes(id, priority)
+      const ours = await stored()
+      await redis.flushall()
+      for (const [id, priority] of [
+        ['call-1', 0],
+        ['call-2', 3],
+      ] as const)
+        await enqueueCall(queue, envelope(id), '', priority)
+      expect(ours).toEqual(await stored())
+    })
+
+    test('keeps its body when Redis lost the job and its worker puts another in its place', async () => {
+      const sealer = createSealer([Buffer.alloc(32, 1)], 'call-body')
+      const sealedBody = sealer.sealBytes('what the client sent', 'call-1')
+      await requeueCall(queue, { envelope: envelope('call-1'), sealedBody }, 1)
+      await delay(20)
+      const [job] = await jobs.claim(1)
+      expect(sealer.open(job!.data.sealedBody as string, 'call-1')).toBe('what the client sent')
+    })
   })
 })
