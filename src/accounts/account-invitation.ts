@@ -6,7 +6,7 @@ export const INVITATION_DAYS = 7
 const INVITATION_MS = INVITATION_DAYS * 24 * 3_600_000
 
 /** How an invitation is sent: in a message, or as a link that the operator passes on. */
-export type SentInvitation =
+export type InvitationDelivery =
   | { kind: 'mailed' }
   /** `path` opens the page for choosing a password, relative to the gateway's URL. It is returned only once. */
   | { kind: 'link'; path: string }
@@ -18,7 +18,7 @@ export const issueInvitation = (
   email: string,
 ): ReturnType<EmailTokenStore['issue']> => tokens.issue(accountId, 'reset_password', email, INVITATION_MS)
 
-export type Invite = (account: Pick<Account, 'id'> & { email: string }) => Promise<SentInvitation>
+export type Invite = (account: Pick<Account, 'id'> & { email: string }) => Promise<InvitationDelivery>
 
 /** @param enqueue enqueues the message; null if the gateway sends no mail: the link is then returned */
 export function createInvite(deps: {

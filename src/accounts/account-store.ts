@@ -191,7 +191,7 @@ async function assertSameCredit(
 export type ListedSuspension = AccountSuspension
 
 /** An account with what its calls cost in all, and the admission of its latest call. */
-export interface ListedAccount extends Account {
+export interface AccountSummary extends Account {
   spentPico: PicoUsd
   lastCallAt: Date | null
 }
@@ -202,7 +202,7 @@ export type AccountDirectory = ReturnType<typeof createAccountDirectory>
 export function createAccountDirectory(postgres: Postgres) {
   return {
     /** Newest first, after an account's id; filtered by part of the email or name or by id, or all. */
-    async page({ search, ...page }: { search: string | null } & IdPage): Promise<ListedAccount[]> {
+    async page({ search, ...page }: { search: string | null } & IdPage): Promise<AccountSummary[]> {
       const accounts = await postgres.account.findMany(
         newestFirst(page, {
           ...(search !== null && {

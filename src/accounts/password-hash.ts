@@ -5,7 +5,7 @@ import { ApiError, invalid } from '../core/kernel/errors.ts'
 export type PasswordHasher = ReturnType<typeof createPasswordHasher>
 
 /** The requester of a password check, which determines its place in the queue. */
-export interface Requester {
+export interface PasswordRequester {
   /** Requesters that share a limit of waiting checks: a network, or a signed-in account. */
   group: string
   /** Signed in before. */
@@ -25,10 +25,10 @@ export function createPasswordHasher() {
   let standIn: Promise<string> | undefined
 
   return {
-    hash: (password: string, requester: Requester): Promise<string> =>
+    hash: (password: string, requester: PasswordRequester): Promise<string> =>
       inTurn(requester, () => hash(password, PARAMETERS)),
     /** Whether a password matches a hash; takes the same time without a hash. */
-    verify: (passwordHash: string | null, password: string, requester: Requester): Promise<boolean> =>
+    verify: (passwordHash: string | null, password: string, requester: PasswordRequester): Promise<boolean> =>
       inTurn(requester, async () => {
         standIn ??= hash('the password of no account', PARAMETERS)
         const matches = await verify(passwordHash ?? (await standIn), password)
@@ -58,7 +58,7 @@ function createTurns() {
     return (lines[first].length > 0 ? lines[first] : lines[first === 'known' ? 'others' : 'known']).shift()
   }
 
-  return async <T>({ group, isKnown }: Requester, task: () => Promise<T>): Promise<T> => {
+  return async <T>({ group, isKnown }: PasswordRequester, task: () => Promise<T>): Promise<T> => {
     if (running >= AT_ONCE_MAX) {
       const line = lines[isKnown ? 'known' : 'others']
       const ofGroup = line.filter((waiting) => waiting.group === group).length

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { CallPage } from '../billing/call-records/call-list.ts'
+import type { ListedCalls } from '../billing/call-records/call-list.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { createSharedRoom } from '../core/kernel/shared-room.ts'
 import type { ReadPage } from './account-api/report-format.ts'
@@ -87,7 +87,7 @@ export const lookupSlots = (): Slots =>
     allTaken: 'This gateway runs as many look-ups as it can. Retry shortly.',
   })
 
-const NO_PAGE: CallPage = { calls: [], previous: null, next: null, searchedToMs: null }
+const NO_PAGE: ListedCalls = { calls: [], previous: null, next: null, searchedToMs: null }
 
 /**
  * Holds a slot for a report until its response is over and no page is being read: a query continues without its client,

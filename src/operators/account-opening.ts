@@ -1,5 +1,5 @@
 import type { HasHolder } from '../accounts/account-holder.ts'
-import type { Invite, SentInvitation } from '../accounts/account-invitation.ts'
+import type { InvitationDelivery, Invite } from '../accounts/account-invitation.ts'
 import type { Account } from '../accounts/account-store.ts'
 import type { NewKey, StoredKey } from '../accounts/key-store.ts'
 import { ApiError } from '../core/kernel/errors.ts'
@@ -27,7 +27,7 @@ export function createAccountOpening(options: {
   const { accountManagement } = options
 
   /** Invites the holder of an account to choose a password: by mail, or by a returned link before there is a holder. */
-  const invite = (operator: Operator, { id, email }: Account): Promise<SentInvitation> => {
+  const invite = (operator: Operator, { id, email }: Account): Promise<InvitationDelivery> => {
     const action = { action: 'account.invite', target: id, details: {} }
     return options.auditedAction(operator, action, async () => {
       if (email === null)
@@ -62,7 +62,7 @@ export function createAccountOpening(options: {
     async open(
       operator: Operator,
       { email, creditPico, reason }: { email: string; creditPico: PicoUsd | null; reason?: string },
-    ): Promise<{ account: Account; invitation: SentInvitation }> {
+    ): Promise<{ account: Account; invitation: InvitationDelivery }> {
       const nothing = { kind: 'credit', amountPico: picoUsd(0n) } as const
       const { id } = await accountManagement.create(operator, email, nothing)
       if (creditPico !== null) await accountManagement.credit(operator, id, creditPico, newId('evt'), reason)

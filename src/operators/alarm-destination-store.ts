@@ -4,7 +4,7 @@ import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { AlarmDestination as DestinationRow } from '../platform/prisma-client/client.ts'
 import type { Sealer } from '../platform/sealing.ts'
 
-export type DestinationKind = 'email' | 'slack' | 'pagerduty'
+export type AlarmDestinationKind = 'email' | 'slack' | 'pagerduty'
 
 /** The target of alarms: an email `address`, the `url` of a webhook, or the routing key at PagerDuty's `url`. */
 export type DestinationTarget =
@@ -17,7 +17,7 @@ export type AlarmDestination = Omit<
   DestinationRow,
   'targetSealed' | 'leasedUntil' | 'attempts' | 'kind' | 'minimumSeverity'
 > & {
-  kind: DestinationKind
+  kind: AlarmDestinationKind
   minimumSeverity: Severity
   waiting: number
 }
@@ -109,7 +109,7 @@ function toDestination({
 }: DestinationRow & { _count: { notices: number } }): AlarmDestination {
   return {
     ...row,
-    kind: row.kind as DestinationKind,
+    kind: row.kind as AlarmDestinationKind,
     minimumSeverity: row.minimumSeverity as Severity,
     waiting: _count.notices,
   }

@@ -5,16 +5,16 @@ import { newId } from '../core/kernel/ids.ts'
 import { checkWebhookUrl } from '../platform/network/public-address.ts'
 import {
   type AlarmDestination,
+  type AlarmDestinationKind,
   type AlarmDestinationStore,
   DESTINATIONS_MAX,
   type DestinationChange,
-  type DestinationKind,
   type DestinationTarget,
 } from './alarm-destination-store.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 
 interface NewDestination {
-  kind: DestinationKind
+  kind: AlarmDestinationKind
   name: string
   /** An email address, the URL of a webhook, or a routing key. */
   target: string

@@ -1,7 +1,7 @@
 import type { SurfaceId } from '../core/api/surfaces/surface-registry.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
-import type { SurfaceGrant as SurfaceGrantRow } from '../platform/prisma-client/client.ts'
+import type { SurfaceGrant } from '../platform/prisma-client/client.ts'
 
 /** The holder of a grant: an account with all its keys, one key, or all accounts. */
 export type SurfaceHolder = { accountId: string } | { keyId: string } | { everyAccount: true }
@@ -11,14 +11,14 @@ const columnsOf = (holder: SurfaceHolder) => ({
   keyId: 'keyId' in holder ? holder.keyId : null,
 })
 
-export type SurfaceGrant = SurfaceGrantRow
+export type StoredSurfaceGrant = SurfaceGrant
 
 export type SurfaceGrantStore = ReturnType<typeof createSurfaceGrantStore>
 
 /** The grants of surfaces, over PostgreSQL. */
 export const createSurfaceGrantStore = (postgres: Postgres) => ({
   /** Idempotent. */
-  async open(surface: SurfaceId, holder: SurfaceHolder): Promise<SurfaceGrant> {
+  async open(surface: SurfaceId, holder: SurfaceHolder): Promise<StoredSurfaceGrant> {
     await postgres.surfaceGrant.createMany({
       data: { id: newId('grant'), surface, ...columnsOf(holder) },
       skipDuplicates: true,
@@ -27,7 +27,7 @@ export const createSurfaceGrantStore = (postgres: Postgres) => ({
   },
 
   /** Returns the removed grant; null if there was none. */
-  async close(surface: string, holder: SurfaceHolder): Promise<SurfaceGrant | null> {
+  async close(surface: string, holder: SurfaceHolder): Promise<StoredSurfaceGrant | null> {
     const where = { surface, ...columnsOf(holder) }
     const found = await postgres.surfaceGrant.findFirst({ where })
     await postgres.surfaceGrant.deleteMany({ where })
@@ -35,11 +35,11 @@ export const createSurfaceGrantStore = (postgres: Postgres) => ({
   },
 
   /** Oldest first; of one holder, or all. */
-  list: (holder?: SurfaceHolder): Promise<SurfaceGrant[]> =>
+  list: (holder?: SurfaceHolder): Promise<StoredSurfaceGrant[]> =>
     postgres.surfaceGrant.findMany({ ...(holder && { where: columnsOf(holder) }), orderBy: { id: 'asc' } }),
 
   /** Oldest first; of an account and its keys, and of all accounts. */
-  listOfAccount: (accountId: string): Promise<SurfaceGrant[]> =>
+  listOfAccount: (accountId: string): Promise<StoredSurfaceGrant[]> =>
     postgres.surfaceGrant.findMany({
       where: { OR: [{ accountId }, { key: { accountId } }, { accountId: null, keyId: null }] },
       orderBy: { id: 'asc' },

@@ -4,18 +4,18 @@ import { SURFACES, type Surface } from '../core/api/surfaces/surface-registry.ts
 import { ApiError } from '../core/kernel/errors.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 import type { AuditLog, Operator } from './audit-log.ts'
-import type { SurfaceGrant, SurfaceGrantStore, SurfaceHolder } from './surface-grant-store.ts'
+import type { StoredSurfaceGrant, SurfaceGrantStore, SurfaceHolder } from './surface-grant-store.ts'
 
 /** A surface that can be granted, with the grants of an account and its keys. */
-export interface OpenableSurface extends Surface {
+export interface GrantableSurface extends Surface {
   /** `openedBy`: the actor in the audit log; null if unknown. */
-  grants: Array<SurfaceGrant & { openedBy: string | null }>
+  grants: Array<StoredSurfaceGrant & { openedBy: string | null }>
 }
 
 /** The target of a grant to all accounts in the audit log. */
 const EVERY_ACCOUNT = 'every account'
 
-const holderOf = ({ keyId, accountId }: Pick<SurfaceGrant, 'keyId' | 'accountId'>) =>
+const holderOf = ({ keyId, accountId }: Pick<StoredSurfaceGrant, 'keyId' | 'accountId'>) =>
   keyId ?? accountId ?? EVERY_ACCOUNT
 
 export type SurfaceManagement = ReturnType<typeof createSurfaceManagement>
@@ -71,7 +71,7 @@ export function createSurfaceManagement(options: {
     },
 
     /** Idempotent; applied everywhere within a second. */
-    async open(operator: Operator, surfaceId: string, holder: SurfaceHolder): Promise<SurfaceGrant> {
+    async open(operator: Operator, surfaceId: string, holder: SurfaceHolder): Promise<StoredSurfaceGrant> {
       const surface = surfaceOf(surfaceId)
       if (surface.access !== 'granted')
         throw new ApiError(
@@ -84,7 +84,7 @@ export function createSurfaceManagement(options: {
     },
 
     /** 404 if it was not granted to this holder; applied everywhere within a second. */
-    async close(operator: Operator, surfaceId: string, holder: SurfaceHolder): Promise<SurfaceGrant> {
+    async close(operator: Operator, surfaceId: string, holder: SurfaceHolder): Promise<StoredSurfaceGrant> {
       const surface = surfaceOf(surfaceId)
       return change(operator, 'close', surface, holder, async () => {
         const closed = await grants.close(surface.id, holder)
@@ -96,7 +96,7 @@ export function createSurfaceManagement(options: {
     list: grants.list,
 
     /** All surfaces that can be granted, with the grants that an account and its keys have, and their authors. */
-    async listOfAccount(accountId: string): Promise<OpenableSurface[]> {
+    async listOfAccount(accountId: string): Promise<GrantableSurface[]> {
       const held = await grants.listOfAccount(accountId)
       const opened = await auditLog.latest('surface.open', [...new Set(held.map(holderOf))])
       const granted = held.map((grant) => {

@@ -6,10 +6,13 @@ import type { ImageChoice } from '../core/calls/kinds/call-kind.ts'
 import type { CallContent } from '../core/calls/kinds/call-kinds.ts'
 import type { Offer, Provider, ProviderQuirks, SamplingParameter } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
+import { type Fields, isObject } from '../core/json/json-object.ts'
 import type { CallId } from '../core/kernel/ids.ts'
 import type { TransportRequest } from './http/exchange.ts'
 import type { FormBody } from './http/form-body.ts'
 import type { FilePlace, ResponseFile } from './response-files.ts'
+
+export { type Fields, isObject }
 
 /** One attempt at one offer. */
 export interface AttemptRequest<Content = CallContent> {
@@ -214,11 +217,6 @@ export function jsonSchemaOf(responseFormat: Record<string, unknown>): unknown {
   const { json_schema: named } = responseFormat
   return typeof named === 'object' && named !== null && 'schema' in named ? named.schema : undefined
 }
-
-export type Fields = Record<string, unknown>
-
-export const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The object in a JSON text; null for any other text. */
 export function parseObject(text: string): Fields | null {

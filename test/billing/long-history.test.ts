@@ -8,7 +8,7 @@ import { createAccountStore } from '../../src/accounts/account-store.ts'
 import { createInvitationStore } from '../../src/accounts/organisation/invitation-store.ts'
 import { createAccountDeletion } from '../../src/accounts/self-service/account-deletion.ts'
 import { eraseDeletedAccounts } from '../../src/accounts/self-service/account-erasure.ts'
-import { CALLS_SEARCHED_MAX, type CallPage } from '../../src/billing/call-records/call-list.ts'
+import { CALLS_SEARCHED_MAX, type ListedCalls } from '../../src/billing/call-records/call-list.ts'
 import {
   type CallRecords,
   createCallRecords,
@@ -371,7 +371,7 @@ describe('a list of a million calls', () => {
       for (const order of accountId === null ? ORDERS.slice(0, 3) : ORDERS) {
         const query = { accountId, range: span, order, filter: { model: 'acme/large-0' } }
         const ids = (await records.list({ ...query, limit: 1_000 })).calls.map(({ id }) => id)
-        const pages: CallPage[] = []
+        const pages: ListedCalls[] = []
         expect(ids.length).toBeGreaterThan(10)
         for (let position: CallPosition | null | undefined; position !== null; ) {
           const page = await records.list({ ...query, position: position ?? null, limit: 13 })

@@ -1,15 +1,15 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { CallPage } from '../../src/billing/call-records/call-list.ts'
+import type { ListedCalls } from '../../src/billing/call-records/call-list.ts'
 import { holdReportSlot } from '../../src/http/slots.ts'
 
-const NO_PAGE: CallPage = { calls: [], previous: null, next: null, searchedToMs: null }
+const NO_PAGE: ListedCalls = { calls: [], previous: null, next: null, searchedToMs: null }
 
 describe('the slot of a report', () => {
   let response: EventEmitter & { closed: boolean; destroyed: boolean }
   let given: number
-  let reads: Array<PromiseWithResolvers<CallPage>>
+  let reads: Array<PromiseWithResolvers<ListedCalls>>
 
   beforeEach(() => {
     response = Object.assign(new EventEmitter(), { closed: false, destroyed: false })
@@ -21,7 +21,7 @@ describe('the slot of a report', () => {
       response as unknown as ServerResponse,
       () => given++,
       () => {
-        const read = Promise.withResolvers<CallPage>()
+        const read = Promise.withResolvers<ListedCalls>()
         reads.push(read)
         return read.promise
       },

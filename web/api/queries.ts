@@ -23,7 +23,7 @@ import type { SecondFactorAsked, SecondFactorView } from '../../src/core/api/sec
 import type { SessionList, SessionView, VisitorView } from '../../src/core/api/sessions.ts'
 import type { List } from '../../src/core/api/shared.ts'
 import type { PublishedSurfaceList } from '../../src/core/api/surfaces/surfaces.ts'
-import type { Usage, UsageSeriesView } from '../../src/core/api/usage.ts'
+import type { UsageSeriesView, UsageView } from '../../src/core/api/usage.ts'
 import type { DeliveryView, WebhookList } from '../../src/core/api/webhooks.ts'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
@@ -154,8 +154,8 @@ export const statementQuery = (month: string) => readOf<StatementView>(path`/con
 
 export const ledgerQuery = pagesOf<LedgerRow>('/console/api/ledger')
 
-export const usageQuery = (span: { from: string; to: string }, group: Usage['group_by']) =>
-  readOf<Usage>(`/console/api/usage${queryString({ ...span, group_by: group })}`)
+export const usageQuery = (span: { from: string; to: string }, group: UsageView['group_by']) =>
+  readOf<UsageView>(`/console/api/usage${queryString({ ...span, group_by: group })}`)
 
 type SeriesQuery = ReturnType<typeof seriesQuery> & { key_id?: string }
 

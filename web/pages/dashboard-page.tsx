@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { Check, MessageSquareText } from 'lucide-react'
 import { type ReactNode, useMemo } from 'react'
 import type { FreeCreditState } from '../../src/core/api/sessions.ts'
-import type { Usage } from '../../src/core/api/usage.ts'
+import type { UsageView } from '../../src/core/api/usage.ts'
 import { callsQuery, keysQuery, sessionQuery, usageQuery } from '../api/queries.ts'
 import { ChartFigure } from '../components/chart/chart-figure.tsx'
 import { EmptyState, Note, QueryView } from '../components/feedback/messages.tsx'
@@ -158,7 +158,7 @@ function FirstSteps({ mayUse }: { mayUse: boolean }) {
           Make a call: paste the example into a terminal, or use <Link to="/playground">the playground</Link>.
         </Step>
         <Step number={4}>
-          See its exact cost under <Link to="/usage">Usage</Link>.
+          See its exact cost under <Link to="/usage">UsageView</Link>.
         </Step>
       </ol>
     </Panel>
@@ -191,7 +191,7 @@ const Step = ({
 const DAY_MS = 86_400_000
 
 /** Spend by day as a chart and as a table. */
-function SpendByDay({ usage }: { usage: Usage }) {
+function SpendByDay({ usage }: { usage: UsageView }) {
   const days = everyDay(usage)
   return (
     <ChartFigure
@@ -225,7 +225,7 @@ function SpendByDay({ usage }: { usage: Usage }) {
 }
 
 /** The API leaves out days without calls; a chart of time has them. */
-function everyDay({ from, to, data }: Usage) {
+function everyDay({ from, to, data }: UsageView) {
   const known = new Map(data.map((row) => [row.day, row]))
   const last = new Date(Date.parse(to) - 1)
   const first = new Date(Math.max(Date.parse(from), last.getTime() - 366 * DAY_MS))

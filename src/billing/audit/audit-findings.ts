@@ -19,7 +19,7 @@ export interface CheckResult {
 }
 
 /** A violation of a check, and the id of the row by which it is looked at again. */
-export interface Finding {
+export interface AuditFinding {
   id: string
   subject: string
   detail: string
@@ -36,10 +36,10 @@ export function findViolations(
   transaction: PostgresTransaction,
   { sql, subject = 'id', waits }: AuditCheck,
   scope: AuditScope,
-): Promise<Finding[]> {
+): Promise<AuditFinding[]> {
   const statement = `${scopedTables(scope)}
 SELECT id, ${subject} AS subject, coalesce(detail, 'a value is missing') AS detail, ${waits ? 'waits' : 'false'} AS waits FROM (${sql}) AS found LIMIT ${FINDINGS_MAX + 1}`
-  return transaction.$queryRawUnsafe<Finding[]>(statement, ...scopeValues(scope))
+  return transaction.$queryRawUnsafe<AuditFinding[]>(statement, ...scopeValues(scope))
 }
 
 const KEEP = `
@@ -53,7 +53,7 @@ const FORGET = 'DELETE FROM audit_findings WHERE check_name = $1 AND id = ANY($2
 export async function keepFindings(
   transaction: PostgresTransaction,
   checkName: string,
-  found: readonly Finding[],
+  found: readonly AuditFinding[],
 ): Promise<boolean> {
   if (found.length === 0) return false
   await transaction.$executeRawUnsafe(KEEP, checkName, JSON.stringify(found.slice(0, FINDINGS_MAX)))
@@ -65,7 +65,7 @@ export async function replaceFindings(
   transaction: PostgresTransaction,
   checkName: string,
   ids: readonly string[],
-  found: readonly Finding[],
+  found: readonly AuditFinding[],
 ): Promise<boolean> {
   await transaction.$executeRawUnsafe(FORGET, checkName, ids)
   return keepFindings(transaction, checkName, found)

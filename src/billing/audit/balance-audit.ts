@@ -1,5 +1,5 @@
 import type { PostgresTransaction } from '../../platform/postgres/postgres.ts'
-import { type Finding, openFindings, replaceFindings } from './audit-findings.ts'
+import { type AuditFinding, openFindings, replaceFindings } from './audit-findings.ts'
 import type { AuditTurn } from './audit-turn.ts'
 
 export const BALANCE = "an account's balance is the sum of its entries"
@@ -104,7 +104,7 @@ export async function isFarBehind(transaction: PostgresTransaction): Promise<boo
 
 async function compare(transaction: PostgresTransaction, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  const found = await transaction.$queryRawUnsafe<Array<Omit<Finding, 'waits'> & { check: string }>>(
+  const found = await transaction.$queryRawUnsafe<Array<Omit<AuditFinding, 'waits'> & { check: string }>>(
     COMPARE,
     ids,
   )

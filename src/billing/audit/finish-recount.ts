@@ -1,5 +1,5 @@
 import type { PostgresTransaction } from '../../platform/postgres/postgres.ts'
-import { FINDINGS_MAX, type Finding, keepFindings } from './audit-findings.ts'
+import { type AuditFinding, FINDINGS_MAX, keepFindings } from './audit-findings.ts'
 import type { AuditPoint } from './audit-turn.ts'
 import { BALANCE, OF_AN_ACCOUNT } from './balance-audit.ts'
 
@@ -40,10 +40,10 @@ export async function finishRecount(transaction: PostgresTransaction, point: Aud
   await transaction.$executeRawUnsafe("SELECT set_config('enable_seqscan', 'on', true)")
   await transaction.$executeRawUnsafe('DELETE FROM audit_findings WHERE check_name = $1', PROVEN_SUMS)
   if (point.isEstablished) {
-    const found = await transaction.$queryRawUnsafe<Finding[]>(DIFFERENT, point.recount)
+    const found = await transaction.$queryRawUnsafe<AuditFinding[]>(DIFFERENT, point.recount)
     await keepFindings(transaction, PROVEN_SUMS, found)
     await transaction.$executeRawUnsafe(CORRECT, point.recount)
   }
-  await keepFindings(transaction, BALANCE, await transaction.$queryRawUnsafe<Finding[]>(WITHOUT_ACCOUNT))
+  await keepFindings(transaction, BALANCE, await transaction.$queryRawUnsafe<AuditFinding[]>(WITHOUT_ACCOUNT))
   await transaction.$executeRawUnsafe(FINISH)
 }

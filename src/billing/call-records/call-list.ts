@@ -23,7 +23,7 @@ export interface CallQuery {
   limit: number
 }
 
-export interface CallPage {
+export interface ListedCalls {
   calls: ListedCall[]
   previous: CallPosition | null
   next: CallPosition | null
@@ -76,7 +76,7 @@ export function createCallList(postgres: Postgres, load: LoadCalls) {
     filter?.keyId == null ||
     (await postgres.apiKey.count({ where: { id: filter.keyId, accountId } })) > 0
 
-  async function list(query: CallQuery): Promise<CallPage> {
+  async function list(query: CallQuery): Promise<ListedCalls> {
     const { accountId, filter } = query
     const callId = callIdOfResponse(filter?.text?.text ?? '')
     if (callCreatedAt(callId) !== null)
@@ -96,7 +96,7 @@ export function createCallList(postgres: Postgres, load: LoadCalls) {
     return calls.length > 0 ? onlyPage(calls) : search(query)
   }
 
-  async function search(query: CallQuery): Promise<CallPage> {
+  async function search(query: CallQuery): Promise<ListedCalls> {
     const { order = NEWEST_FIRST, limit } = query
     const isByTime = order.by === 'time'
     const position = query.position ?? (isByTime ? startOf(query, order) : null)
@@ -124,7 +124,7 @@ export function createCallList(postgres: Postgres, load: LoadCalls) {
   return list
 }
 
-const onlyPage = (calls: ListedCall[]): CallPage => ({
+const onlyPage = (calls: ListedCall[]): ListedCalls => ({
   calls,
   previous: null,
   next: null,

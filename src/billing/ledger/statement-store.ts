@@ -5,7 +5,7 @@ import { CANONICAL_MODEL } from '../reports/usage-series-store.ts'
 import { type ListedMovement, listedMovements, MOVEMENT_COLUMNS } from './ledger-list-store.ts'
 
 /** The charges of one model's calls on one day (UTC, by admission). */
-export interface ModelDay {
+export interface StatementDay {
   /** Days since 1970. */
   day: number
   /** Without alias and suffix, as the Usage page names it. */
@@ -20,7 +20,7 @@ export interface Statement {
   openingPico: bigint
   closingPico: bigint
   /** By day, then model. */
-  charges: ModelDay[]
+  charges: StatementDay[]
   /** Oldest first. */
   movements: ListedMovement[]
 }

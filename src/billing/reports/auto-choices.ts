@@ -2,7 +2,7 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Prisma } from '../../platform/prisma-client/client.ts'
 
 /** Calls of `auto` that one model served at one kind of task. */
-export interface AutoChoice {
+export interface AutoChoiceCount {
   model: string
   kind: string
   calls: number
@@ -17,8 +17,10 @@ export interface AutoChoice {
 export const LATEST_CALLS = 50_000
 
 /** What `auto` chose among the gateway's latest calls: the most frequent choice first. */
-export async function readAutoChoices(postgres: Postgres): Promise<AutoChoice[]> {
-  const rows = await postgres.$queryRaw<Array<Omit<AutoChoice, 'spendPico'> & { spend: Prisma.Decimal }>>`
+export async function readAutoChoices(postgres: Postgres): Promise<AutoChoiceCount[]> {
+  const rows = await postgres.$queryRaw<
+    Array<Omit<AutoChoiceCount, 'spendPico'> & { spend: Prisma.Decimal }>
+  >`
     WITH latest AS (
       SELECT id, served_model_id, auto_kind, charge_pico FROM call_records ORDER BY id DESC LIMIT ${LATEST_CALLS}
     )

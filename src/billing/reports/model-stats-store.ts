@@ -30,7 +30,7 @@ export interface ModelStats extends SpeedStats {
   calls: number
 }
 
-export interface OfferStats extends SpeedStats {
+export interface ReportedOfferStats extends SpeedStats {
   /** Share of successful attempts among those that succeeded or failed because of the provider; 0 to 1. */
   uptime: number | null
 }
@@ -41,7 +41,7 @@ export interface ModelDay extends SpeedStats {
   day: number
 }
 
-export interface OfferDay {
+export interface OfferStatsDay {
   day: number
   /** Attempts that succeeded or failed because of the provider. */
   attempts: number
@@ -57,11 +57,11 @@ export interface CallStats {
   /** By model id. */
   models: ReadonlyMap<string, ModelStats>
   /** By offer id; only attempts with platform keys. */
-  offers: ReadonlyMap<string, OfferStats>
+  offers: ReadonlyMap<string, ReportedOfferStats>
   /** By model id, oldest first; days without calls are absent. */
   modelDays: ReadonlyMap<string, readonly ModelDay[]>
   /** By offer id, oldest first; only attempts with platform keys. */
-  offerDays: ReadonlyMap<string, readonly OfferDay[]>
+  offerDays: ReadonlyMap<string, readonly OfferStatsDay[]>
 }
 
 /** Failures that are not the provider's: of the request, of our deadline, of rate limits, and cancelled attempts. */
@@ -150,11 +150,9 @@ export function createModelStatsStore(options: {
     const span = [ids.from, ids.to, BigInt(range.fromMs), BigInt(range.toMs)]
     return withCustomPlans(postgres, async (transaction) => {
       const models = await transaction.$queryRawUnsafe<Array<Row<ModelStats>>>(MODELS, ...span)
-      const offers = await transaction.$queryRawUnsafe<Array<Row<OfferStats & Omit<OfferDay, 'day'>>>>(
-        OFFERS,
-        ...span,
-        NOT_ITS_FAULT,
-      )
+      const offers = await transaction.$queryRawUnsafe<
+        Array<Row<ReportedOfferStats & Omit<OfferStatsDay, 'day'>>>
+      >(OFFERS, ...span, NOT_ITS_FAULT)
       return {
         range,
         models: ofAllDays(models),

@@ -20,7 +20,7 @@ export interface UsageRow extends UsageSums {
 }
 
 /** Usage and cost of an account's calls in a period, by group and in total, from one snapshot. */
-export interface Usage {
+export interface UsageReport {
   rows: UsageRow[]
   total: UsageSums
 }

@@ -13,7 +13,7 @@ export const PROMPT_LOG_BYTES = 256 * 1024
 const HELD_CHARS_MAX = 64 * 1024 * 1024
 const WRITES_AT_ONCE = 2
 
-export interface LoggedCall extends PromptLogOwner {
+export interface LoggedPrompt extends PromptLogOwner {
   /** The return value of `readPrompt`. */
   request: BoundedJson
   /** Retention. */
@@ -60,7 +60,7 @@ export function createPromptLogs(options: {
     void writeNext()
   }
 
-  const write = (call: LoggedCall, answer: BoundedJson, chars: number) => {
+  const write = (call: LoggedPrompt, answer: BoundedJson, chars: number) => {
     waiting.push(async () => {
       try {
         const { request, days } = call
@@ -89,7 +89,7 @@ export function createPromptLogs(options: {
     readPrompt: (body: unknown): BoundedJson => boundedJson(body, PROMPT_LOG_BYTES),
 
     /** A sink that passes frames on, and keeps a copy of their content. Call `end` when the client is gone. */
-    watch(sink: CallSink, call: LoggedCall): { sink: CallSink; end: () => void } {
+    watch(sink: CallSink, call: LoggedPrompt): { sink: CallSink; end: () => void } {
       const answer = new CompletionBuilder()
       let whole: unknown
       let chars = 0

@@ -29,7 +29,7 @@ const TURN_WAIT_MS = 5_000
 const SLICE_BYTES = 512 * 1024
 
 /** Who asks: a key of an account. */
-export interface ResponseReader {
+export interface StoredResponseReader {
   accountId: string
   /** The key, which has its own responses. Null: those of all keys of the account. */
   keyId: string | null
@@ -177,8 +177,10 @@ export function createStoredResponseStore(
   }
   const space = createStoredResponseSpace(plain, limits)
 
-  const find = ({ accountId, keyId }: ResponseReader, ids: readonly string[]): Promise<StoredResponse[]> =>
-    plain.query<StoredResponse>(FIND, [accountId, keyId, ids])
+  const find = (
+    { accountId, keyId }: StoredResponseReader,
+    ids: readonly string[],
+  ): Promise<StoredResponse[]> => plain.query<StoredResponse>(FIND, [accountId, keyId, ids])
 
   const readSlices = async (accountId: string, callId: string, column: Column) => {
     const slices: Buffer[] = []
@@ -257,14 +259,14 @@ export function createStoredResponseStore(
     },
 
     /** Null if the reader has no such response. */
-    find: async (reader: ResponseReader, id: string): Promise<StoredResponse | null> =>
+    find: async (reader: StoredResponseReader, id: string): Promise<StoredResponse | null> =>
       (await find(reader, [id]))[0] ?? null,
 
     /** Those of some responses that the reader has. */
     findAll: find,
 
     /** Null: there is no such response. */
-    state: async (reader: ResponseReader, id: string): Promise<StoredResponse['state'] | null> =>
+    state: async (reader: StoredResponseReader, id: string): Promise<StoredResponse['state'] | null> =>
       (await find(reader, [id]))[0]?.state ?? null,
 
     /** The latest responses of an account, for its export. */
@@ -290,7 +292,7 @@ export function createStoredResponseStore(
     },
 
     /** The responses that a new one continues, of `maxBytes` at most. */
-    async chain({ accountId, keyId }: ResponseReader, id: string, maxBytes: number): Promise<Chain> {
+    async chain({ accountId, keyId }: StoredResponseReader, id: string, maxBytes: number): Promise<Chain> {
       type ChainRow = StoredResponse & { isWithin: boolean }
       const rows = await plain.query<ChainRow>(CHAIN, [accountId, keyId, id, maxBytes])
       const [last, first] = [rows[0], rows.at(-1)]
@@ -302,7 +304,7 @@ export function createStoredResponseStore(
     },
 
     /** Returns false if the reader has no such response. One that still runs is ended. */
-    async delete({ accountId, keyId }: ResponseReader, id: string): Promise<boolean> {
+    async delete({ accountId, keyId }: StoredResponseReader, id: string): Promise<boolean> {
       const deleted = await plain.query(
         `DELETE FROM stored_responses WHERE ${READABLE} AND call_id = $3 RETURNING call_id`,
         [accountId, keyId, id],
@@ -311,7 +313,7 @@ export function createStoredResponseStore(
     },
 
     /** Cancels a response that runs; its instance ends its call. Has no effect on others. */
-    async cancel({ accountId, keyId }: ResponseReader, id: string): Promise<void> {
+    async cancel({ accountId, keyId }: StoredResponseReader, id: string): Promise<void> {
       await plain.query(
         `UPDATE stored_responses SET cancelled = true WHERE ${READABLE} AND call_id = $3 AND running_until > now()`,
         [accountId, keyId, id],

@@ -25,8 +25,8 @@ export const PERMISSIONS = {
 export const OPERATOR_ROLES = ['admin', 'billing', 'support', 'viewer'] as const
 export type OperatorRole = (typeof OPERATOR_ROLES)[number]
 
-export type Permission = keyof typeof PERMISSIONS
+export type OperatorPermission = keyof typeof PERMISSIONS
 
 /** Whether a role has a permission. */
-export const isPermitted = (role: OperatorRole, permission: Permission): boolean =>
+export const isPermitted = (role: OperatorRole, permission: OperatorPermission): boolean =>
   (PERMISSIONS[permission] as readonly OperatorRole[]).includes(role)

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox'
 import {
   OPERATOR_ROLES,
+  type OperatorPermission,
   type OperatorRole,
   PERMISSIONS,
-  type Permission,
 } from '../accounts/operator-permissions.ts'
 import { CLOSED, line, nullable } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
@@ -11,7 +11,7 @@ import { IsoTime } from './shared.ts'
 export const OperatorRoleName = Type.Enum([...OPERATOR_ROLES])
 
 /** The roles that have each permission. */
-export const RolesByPermission = Type.Unsafe<Readonly<Record<Permission, readonly OperatorRole[]>>>(
+export const RolesByPermission = Type.Unsafe<Readonly<Record<OperatorPermission, readonly OperatorRole[]>>>(
   Type.Record(Type.Enum(Object.keys(PERMISSIONS)), Type.Array(OperatorRoleName)),
 )
 

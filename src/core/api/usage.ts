@@ -26,7 +26,7 @@ export const UsageRowView = Type.Object({
  * GET /v1/usage and /console/api/usage?from&to&group_by=day|model|key. `from` and `to` take a date (midnight UTC) or an
  * ISO time; the default is the last 30 days. Days without calls are left out.
  */
-export const Usage = Type.Object({
+export const UsageView = Type.Object({
   object: Type.Literal('usage'),
   from: IsoTime,
   to: IsoTime,
@@ -34,7 +34,7 @@ export const Usage = Type.Object({
   data: Type.Array(UsageRowView),
   total: UsageSumsView,
 })
-export type Usage = Static<typeof Usage>
+export type UsageView = Static<typeof UsageView>
 
 export const USAGE_INTERVALS = ['hour', 'day', 'month'] as const
 export type UsageInterval = (typeof USAGE_INTERVALS)[number]

@@ -19,7 +19,7 @@ export type ChooseAutoModels = (
 ) => AutoDecision & { models: readonly Model[]; exactTools: boolean }
 
 /** What the choice of models depends on besides the call. */
-export interface ModelOptions {
+export interface ModelChoiceOptions {
   chooseAutoModels: ChooseAutoModels
   /** Models and providers that the key may use. Absent: all. */
   allowList?: AllowList | undefined
@@ -56,7 +56,7 @@ export function resolveModels(
   needs: CallNeeds,
   filter: OfferFilter,
   catalog: CatalogSnapshot,
-  options: ModelOptions,
+  options: ModelChoiceOptions,
 ): { entries: PlanEntry[]; auto: AutoDecision | undefined } {
   const resolved = names.map((name) => resolveName(name, needs, filter, catalog, options))
   const entries = resolved.flatMap((one) => one.entries)
@@ -73,7 +73,7 @@ function resolveName(
   needs: CallNeeds,
   filter: OfferFilter,
   catalog: CatalogSnapshot,
-  { chooseAutoModels, allowList }: ModelOptions,
+  { chooseAutoModels, allowList }: ModelChoiceOptions,
 ): ResolvedName {
   const { modelKind } = needs
   const isPermitted = (model: Model) => allowList === undefined || allowsModel(allowList, model)

@@ -19,7 +19,7 @@ import {
   UNKNOWN_OFFER_STATE,
 } from './offer-preferences.ts'
 import { fits, promptTokensAt, takesInput, toCandidate } from './plan-candidate.ts'
-import type { ModelOptions, PlanEntry } from './plan-models.ts'
+import type { ModelChoiceOptions, PlanEntry } from './plan-models.ts'
 import type { Obstacle } from './plan-refusal.ts'
 
 /** A call to be planned, with what it requires of every model. */
@@ -32,7 +32,7 @@ export interface PlanInput {
   contentKinds: string
 }
 
-export interface PlanOptions extends ModelOptions {
+export interface PlanOptions extends ModelChoiceOptions {
   /** Completion limit if the client sets none. */
   defaultCompletionLimit: number
   maxCandidates: number

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import type { CallFilter } from '../../billing/call-records/call-filter.ts'
-import type { CallPage as CallPages, CallQuery } from '../../billing/call-records/call-list.ts'
+import type { CallQuery, ListedCalls } from '../../billing/call-records/call-list.ts'
 import type { RunRead } from '../../billing/call-records/call-lookup.ts'
 import type { CallRecord, ListedCall } from '../../billing/call-records/call-record.ts'
 import { ARCHIVED_CALL } from '../../billing/call-records/call-records.ts'
@@ -52,7 +52,7 @@ interface Audience extends AccountAccess {
   response: TSchema
   /** What the parameters ask for besides the period. */
   asked(query: ListQuery, accountId: string): AskedPage | Promise<AskedPage>
-  pageOf(page: CallPages, view: (call: ListedCall) => unknown): unknown
+  pageOf(page: ListedCalls, view: (call: ListedCall) => unknown): unknown
   viewOf(call: ListedCall, reader: CallReader): unknown
   /** When the prompt logs of some calls expire; absent: not shown. */
   promptLogExpiries?: PromptLogStore['expiries']

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
-import type { CallPage, CallQuery } from '../../billing/call-records/call-list.ts'
+import type { CallQuery, ListedCalls } from '../../billing/call-records/call-list.ts'
 import type { ListedCall } from '../../billing/call-records/call-record.ts'
-import type { CallPage as CallPageView } from '../../core/api/calls.ts'
+import type { CallPage } from '../../core/api/calls.ts'
 import { CALL_PAGE, formatCallPosition, parseCallPosition } from '../../core/billing/call-position.ts'
 import { parseMoment } from '../../core/billing/usage-query.ts'
 import { isoTime } from '../../core/kernel/time.ts'
@@ -25,7 +25,7 @@ export const askedPage = ({
 })
 
 /** The JSON of a page of calls. */
-export const callPage = <T>(page: CallPage, view: (call: ListedCall) => T): CallPageView<T> => ({
+export const callPage = <T>(page: ListedCalls, view: (call: ListedCall) => T): CallPage<T> => ({
   object: 'list',
   data: page.calls.map(view),
   has_more: page.next !== null,

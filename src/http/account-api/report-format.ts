@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { CallPage } from '../../billing/call-records/call-list.ts'
+import type { ListedCalls } from '../../billing/call-records/call-list.ts'
 import type { CallPosition } from '../../core/billing/call-position.ts'
 import { asCsv, csvLine } from '../csv.ts'
 import { CALL_CSV_HEAD, type CallReader, callCsvCells, callView } from './call-view.ts'
@@ -23,14 +23,14 @@ export const CSV_PAGE = 1_000
 const SILENCE_MAX_MS = 60_000
 
 /** Reads the page at a position. */
-export type ReadPage = (position: CallPosition | null, limit: number) => Promise<CallPage>
+export type ReadPage = (position: CallPosition | null, limit: number) => Promise<ListedCalls>
 
 /**
  * Streams every call from the first page on, one page at a time and as fast as the client reads. If a page cannot be
  * read, the connection is broken, so that an incomplete export is not taken for a complete one.
  */
 export function streamCallsCsv(
-  first: CallPage,
+  first: ListedCalls,
   readPage: ReadPage,
   reply: FastifyReply,
   reader: CallReader,

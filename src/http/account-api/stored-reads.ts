@@ -2,14 +2,14 @@ import type { FastifyRequest } from 'fastify'
 import {
   bytesToRead,
   type ReadResponse,
-  type ResponseReader,
+  type StoredResponseReader,
   type StoredResponseStore,
   type WantedResponse,
 } from '../../calls/stored-responses/stored-response-store.ts'
 import { callingKey } from '../plugins/authenticate.ts'
 
 /** The responses that a request may read: its key's own, or its account's where the key has the scope for it. */
-export function readerOf(request: FastifyRequest): ResponseReader {
+export function readerOf(request: FastifyRequest): StoredResponseReader {
   const { accountId, keyId, scopes } = callingKey(request)
   return { accountId, keyId: scopes.includes('responses') ? null : keyId }
 }

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type TSchema, Type } from 'typebox'
-import type { Usage as StoredUsage, UsageRow, UsageSums } from '../../billing/reports/usage-store.ts'
+import type { UsageReport, UsageRow, UsageSums } from '../../billing/reports/usage-store.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
-import { USAGE_GROUPS, Usage, type UsageGroup } from '../../core/api/usage.ts'
+import { USAGE_GROUPS, type UsageGroup, UsageView } from '../../core/api/usage.ts'
 import { TIME_RANGE, type TimeRange, timeRange } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
@@ -41,7 +41,7 @@ function registerRoute(
       },
       CLOSED,
     ),
-    response: { 200: Usage },
+    response: { 200: UsageView },
   }
   app.get(path, { ...hooks, schema }, async (request, reply) => {
     const { accountId, holder } = requester(request)
@@ -62,7 +62,7 @@ function registerRoute(
   })
 }
 
-const usageView = (usage: StoredUsage, range: TimeRange, group: UsageGroup): Usage => ({
+const usageView = (usage: UsageReport, range: TimeRange, group: UsageGroup): UsageView => ({
   object: 'usage',
   from: isoTime(range.fromMs),
   to: isoTime(range.toMs),
@@ -96,7 +96,7 @@ const sumsView = ({ calls, promptTokens, completionTokens, chargePico }: UsageSu
 const NO_CALLS = { calls: 0n, promptTokens: 0n, completionTokens: 0n, chargePico: 0n }
 
 /** The rows without their total, so that a sum over the file's column counts each value once. */
-function usageCsv({ rows }: StoredUsage, by: UsageGroup): string {
+function usageCsv({ rows }: UsageReport, by: UsageGroup): string {
   const head = Object.keys(rowView({ group: '', keyName: null, ...NO_CALLS }, by))
   const lines = rows.map((row) => csvLine(Object.values(rowView(row, by))))
   return csvLine(head) + lines.join('')

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { SentInvitation } from '../../accounts/account-invitation.ts'
+import type { InvitationDelivery } from '../../accounts/account-invitation.ts'
 import { AccountInvited, AccountOpened, NewAccountRequest } from '../../core/api/accounts.ts'
 import { CreatedOperatorKey, newKeyBody } from '../../core/api/keys.ts'
 import { normalizeEmail } from '../../core/kernel/email-address.ts'
@@ -64,7 +64,7 @@ export const accountOpeningRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-const invitedView = (accountId: string, invitation: SentInvitation): AccountInvited => ({
+const invitedView = (accountId: string, invitation: InvitationDelivery): AccountInvited => ({
   object: 'invitation',
   account_id: accountId,
   mailed: invitation.kind === 'mailed',

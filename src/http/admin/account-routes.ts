@@ -3,9 +3,9 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import {
   type Account,
+  type AccountSummary,
   accountName,
   isPerson,
-  type ListedAccount as ListedAccountRow,
   type ListedSuspension,
 } from '../../accounts/account-store.ts'
 import type { StoredKey } from '../../accounts/key-store.ts'
@@ -214,8 +214,7 @@ const named = <Row extends Account>(account: Row) => ({
 
 export const accountView = (account: Account): OperatorAccount => jsonView(OperatorAccount, named(account))
 
-const listedAccountView = (account: ListedAccountRow): ListedAccount =>
-  jsonView(ListedAccount, named(account))
+const listedAccountView = (account: AccountSummary): ListedAccount => jsonView(ListedAccount, named(account))
 
 /** A key without its secret. */
 export const keyView = (key: StoredKey): OperatorKey =>

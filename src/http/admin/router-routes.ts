@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { type AutoChoice, LATEST_CALLS } from '../../billing/reports/auto-choices.ts'
+import { type AutoChoiceCount, LATEST_CALLS } from '../../billing/reports/auto-choices.ts'
 import { type RouterChoiceView, RouterView } from '../../core/api/router.ts'
 import { abilitiesOf, easeOf, expectedQuality } from '../../core/auto/model-quality.ts'
 import { TASK_KINDS } from '../../core/auto/quality-figure.ts'
@@ -24,7 +24,7 @@ export const routerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-function choicesView(choices: readonly AutoChoice[], catalog: CatalogSnapshot): RouterChoiceView[] {
+function choicesView(choices: readonly AutoChoiceCount[], catalog: CatalogSnapshot): RouterChoiceView[] {
   const abilities = abilitiesOf(catalog.autoLadder)
   const callsOf = new Map<string, number>()
   for (const { kind, calls } of choices) callsOf.set(kind, (callsOf.get(kind) ?? 0) + calls)

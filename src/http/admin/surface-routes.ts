@@ -3,8 +3,8 @@ import { Type } from 'typebox'
 import { List } from '../../core/api/shared.ts'
 import { OpenableSurface, SurfaceGrant, SurfaceHolderRequest } from '../../core/api/surfaces/surfaces.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import type { SurfaceGrant as StoredGrant } from '../../operators/surface-grant-store.ts'
-import type { OpenableSurface as StoredSurface } from '../../operators/surface-management.ts'
+import type { StoredSurfaceGrant } from '../../operators/surface-grant-store.ts'
+import type { GrantableSurface } from '../../operators/surface-management.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 
@@ -58,7 +58,7 @@ export const surfaceRoutes: FastifyPluginAsyncTypebox = async (app) => {
   }
 }
 
-const openableView = ({ id, method, path, behaviour, grants }: StoredSurface): OpenableSurface => ({
+const openableView = ({ id, method, path, behaviour, grants }: GrantableSurface): OpenableSurface => ({
   id,
   method,
   path,
@@ -67,7 +67,7 @@ const openableView = ({ id, method, path, behaviour, grants }: StoredSurface): O
 })
 
 /** A grant for operators. */
-export const grantView = (grant: StoredGrant): SurfaceGrant => ({
+export const grantView = (grant: StoredSurfaceGrant): SurfaceGrant => ({
   id: grant.id,
   surface: grant.surface,
   account_id: grant.accountId,

@@ -3,9 +3,9 @@ import plugin from 'fastify-plugin'
 import type { KeyCache, KeyRecord } from '../../accounts/key-cache.ts'
 import {
   isPermitted,
+  type OperatorPermission,
   type OperatorRole,
   PERMISSIONS,
-  type Permission,
 } from '../../core/accounts/operator-permissions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { Operator } from '../../operators/audit-log.ts'
@@ -33,7 +33,7 @@ export interface OperatorAccessOptions {
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The permission that an operator route requires. */
-    permission?: Permission
+    permission?: OperatorPermission
   }
   interface FastifyRequest {
     /** Set by `requireOperator`. */
@@ -78,7 +78,7 @@ export const operatorAccess = plugin<OperatorAccessOptions>(
 )
 
 /** The permission that an operator route requires, for its options. */
-export const needs = (permission: Permission) => ({ config: { permission } })
+export const needs = (permission: OperatorPermission) => ({ config: { permission } })
 
 /** Fails the start of the server if a route of this scope declares no permission. */
 export function statePermissions(scope: FastifyInstance): void {
@@ -99,7 +99,7 @@ export function signedInOperator({ operator }: FastifyRequest): SignedInOperator
   return operator
 }
 
-function requirePermission({ role }: SignedInOperator, permission: Permission | undefined): void {
+function requirePermission({ role }: SignedInOperator, permission: OperatorPermission | undefined): void {
   if (permission === undefined) throw new Error('this route states no permission')
   if (isPermitted(role, permission)) return
   throw new ApiError(

@@ -1,4 +1,4 @@
-import type { AutoChoice } from '../../billing/reports/auto-choices.ts'
+import type { AutoChoiceCount } from '../../billing/reports/auto-choices.ts'
 import type { CatalogEdits } from '../../catalog/catalog-edits-store.ts'
 import type { CatalogStore } from '../../catalog/catalog-store.ts'
 import type { PlatformKeys } from '../../catalog/platform-keys.ts'
@@ -31,5 +31,5 @@ export interface ApiCatalog extends Pick<CatalogStore, 'snapshot'> {
   rateTimes: (snapshot: CatalogSnapshot) => Promise<RateChangeTimes>
   /** Where completions come from. */
   completionsSource: () => CompletionsSource
-  readAutoChoices: () => Promise<AutoChoice[]>
+  readAutoChoices: () => Promise<AutoChoiceCount[]>
 }

@@ -49,7 +49,7 @@ const LEFT_AFTER_CALL_MS = 60_000
 /** Time for a takeover at the end of a call. */
 const CALL_SLACK_MS = 300_000
 
-export type PaymentOutcome =
+export type CallPaymentOutcome =
   /** `paysFirst`: nothing is sent to the client before the payment is settled. */
   | { kind: 'reserved'; payer: string; paysFirst: boolean }
   /** `reason` is the protocol's code. */
@@ -113,7 +113,7 @@ export async function createCallPayments(
      * Takes the payment of a `PAYMENT-SIGNATURE` header for a call: reads it, has it verified, and reserves it. What the
      * call may cost can be held then. Throws ApiError where the facilitator does not answer, or the payer has too many open.
      */
-    async take(header: string, callId: CallId, { terms, endsBy }: Quote): Promise<PaymentOutcome> {
+    async take(header: string, callId: CallId, { terms, endsBy }: Quote): Promise<CallPaymentOutcome> {
       const payload = readPayment(header)
       if (payload === null) return { kind: 'refused', reason: 'invalid_payload' }
       const neededUntil = Math.ceil((endsBy + LEFT_AFTER_CALL_MS) / 1000)
@@ -223,4 +223,4 @@ function createBacklogBound(store: Pick<CallPaymentStore, 'overdueMs'>, clock: (
   }
 }
 
-const REPLAYED: PaymentOutcome = { kind: 'refused', reason: 'invalid_exact_evm_nonce_already_used' }
+const REPLAYED: CallPaymentOutcome = { kind: 'refused', reason: 'invalid_exact_evm_nonce_already_used' }

@@ -6,7 +6,7 @@ import { CALL_SORTS, type CallDetail, type CallPage, type CallSummary } from '..
 import type { CreatedKey, KeyList } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
-import type { Usage, UsageSeriesView } from '../../../src/core/api/usage.ts'
+import type { UsageSeriesView, UsageView } from '../../../src/core/api/usage.ts'
 import type {
   CreatedWebhook,
   DeliveryView,
@@ -312,7 +312,7 @@ describe('usage', () => {
       new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10),
     )
     for (const group of ['day', 'model', 'key']) {
-      const usage = await client.json<Usage>(`/console/api/usage?group_by=${group}`)
+      const usage = await client.json<UsageView>(`/console/api/usage?group_by=${group}`)
       expect(usage.total).toMatchObject({ cost_usd: cost, calls: 4 })
       expect(sumUsd(usage.data.map((row) => row.cost_usd))).toBe(cost)
     }

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
-import type { Permission } from '../../../src/core/accounts/operator-permissions.ts'
+import type { OperatorPermission } from '../../../src/core/accounts/operator-permissions.ts'
 import { operatorSessionQuery } from '../../api/operator-queries.ts'
 import type { Change } from '../../api/use-change.ts'
 import { ActionButton } from '../../components/form/action-button.tsx'
 import { Button, type ButtonProps } from '../../components/form/button.tsx'
 
 /** Whether the operator's role has a permission; the server enforces it. */
-export function useIsPermitted(permission: Permission): boolean {
+export function useIsPermitted(permission: OperatorPermission): boolean {
   const { data: session } = useQuery(operatorSessionQuery)
   return session?.permissions[permission].includes(session.role) ?? false
 }
@@ -16,7 +16,7 @@ export function useIsPermitted(permission: Permission): boolean {
  * change that it makes at once.
  */
 export function OperatorButton<Result>(
-  props: ButtonProps & { needs: Permission; action?: Change<void, Result> },
+  props: ButtonProps & { needs: OperatorPermission; action?: Change<void, Result> },
 ) {
   const { needs, action, ...button } = props
   const { data: session } = useQuery(operatorSessionQuery)
