@@ -27,9 +27,10 @@ import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
 import { completionsSource } from '../core/catalog/completions-source.ts'
 import { developmentRailRefusal } from '../core/payments/development-rail-refusal.ts'
 import { createProviderStatus } from '../http/account/provider-status-route.ts'
-import { type ApiServices, buildApp } from '../http/app.ts'
+import { buildApp } from '../http/app.ts'
 import { createReasoningBox, REASONING_PURPOSE } from '../http/calls/reasoning-box.ts'
-import { apiRoutes } from '../http/routes.ts'
+import { openapi } from '../http/plugins/openapi.ts'
+import { type ApiServices, apiRoutes } from '../http/routes.ts'
 import { createSessionCookies } from '../http/session-cookie.ts'
 import { reportSlots } from '../http/slots.ts'
 import { enableProvider } from '../offer-health/circuit-breaker/breaker-store.ts'
@@ -248,7 +249,7 @@ export async function createApiRuntime(
     isStopping ? { status: 'not-ready', reason: 'stopping' } : ask()
   const pendingCalls = () => sum(paths.map(({ hub }) => hub.size))
   const app = await buildApp(
-    { ...clients, config, services, readiness, accessLogger, pendingCalls },
+    { ...clients, config, services, documentation: openapi, readiness, accessLogger, pendingCalls },
     apiRoutes,
   )
   report.start(redis, () => ({

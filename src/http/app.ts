@@ -1,48 +1,55 @@
 import type { Socket } from 'node:net'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import type { Registry } from 'prom-client'
-import type { Config } from '../config.ts'
 import { newRequestId } from '../core/kernel/ids.ts'
 import { publicPathOf } from '../core/kernel/service-addresses.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Readiness } from '../platform/observability/readiness.ts'
 import type { WorkCounts } from '../platform/observability/traffic-counts.ts'
-import { operatorSessionReader } from './account/sessions/operator-session-routes.ts'
 import { whenResponseCloses } from './calls/event-stream.ts'
 import { accessLog } from './plugins/access-log.ts'
-import { authenticate } from './plugins/authenticate.ts'
+import { type AuthenticateOptions, authenticate } from './plugins/authenticate.ts'
 import type { CrossOriginOptions } from './plugins/cross-origin.ts'
 import { messagesWire } from './plugins/messages-wire.ts'
-import { observeRequests } from './plugins/observe-requests.ts'
-import { openapi } from './plugins/openapi.ts'
-import { operatorAccess } from './plugins/operator-access.ts'
-import { guardRequests, parseJson, validateRequests, weighBodies } from './plugins/read-requests.ts'
+import { type ObserveRequestsOptions, observeRequests } from './plugins/observe-requests.ts'
+import {
+  guardRequests,
+  type ParseJsonOptions,
+  parseJson,
+  validateRequests,
+  type WeighBodiesOptions,
+} from './plugins/read-requests.ts'
 import { answerUnroutable, sendErrors } from './plugins/send-errors.ts'
-import { accountSessions } from './plugins/session.ts'
-import { surfaceAccess } from './plugins/surface-access.ts'
 import { createProxyTest, warnOfUntrustedProxy } from './plugins/trusted-proxies.ts'
 import { unroutedRequests } from './plugins/unrouted-requests.ts'
 import { healthRoutes } from './public/health.ts'
-import type { ApiAccounts } from './services/accounts.ts'
-import type { ApiBilling } from './services/billing.ts'
-import type { ApiCalls } from './services/calls.ts'
-import type { ApiCatalog } from './services/catalog.ts'
-import type { ApiOperators } from './services/operators.ts'
 
-/** What plugins and routes take as `app.calls`, `app.accounts` and so on. */
-export interface ApiServices {
-  calls: ApiCalls
-  accounts: ApiAccounts
-  billing: ApiBilling
-  catalog: ApiCatalog
-  operators: ApiOperators
-}
+/** The settings of the server and of what every request passes. */
+type ServerSettings = AuthenticateOptions['limits'] &
+  ParseJsonOptions['limits'] &
+  WeighBodiesOptions['limits'] &
+  CrossOriginOptions &
+  Readonly<{
+    publicUrl: string | null
+    trustedProxies: string[]
+    connectionsPerAddress: number
+    bodyTimeoutMs: number
+    unreadTimeoutMs: number
+    shutdownGraceMs: number
+    shutdownDelayMs: number
+  }>
 
 /** What the server itself needs. */
 export interface AppDependencies {
-  config: Readonly<Config>
-  services: ApiServices
+  config: ServerSettings
+  /** What routes take as `app.calls` and so on, and the server itself of it. */
+  services: {
+    accounts: { keyCache: AuthenticateOptions['keys'] }
+    calls: Pick<ObserveRequestsOptions, 'refusals'> & { logger: Logger; clock: () => number }
+  }
+  /** Collects the schemas of the routes that are registered after it. */
+  documentation: FastifyPluginAsync
   /** Whether the instance can take calls. */
   readiness: () => Promise<Readiness>
   /** Calls in flight. */
@@ -54,7 +61,7 @@ export interface AppDependencies {
 }
 
 /** The settings that routes need. */
-export interface RouteOptions extends CrossOriginOptions {
+export interface RouteOptions extends CrossOriginOptions, WeighBodiesOptions {
   isSecure: boolean
   publicPath: string
 }
@@ -113,7 +120,7 @@ export async function buildApp(
     done()
   })
   await app.register(messagesWire)
-  for (const [name, service] of Object.entries(services)) app.decorate(name, service)
+  for (const [name, service] of Object.entries<object>(services)) app.decorate(name, service)
   await app.register(observeRequests, options)
   await app.register(accessLog, options)
   await app.register(warnOfUntrustedProxy, options)
@@ -128,18 +135,11 @@ export async function buildApp(
   await app.register(unroutedRequests)
   await app.register(parseJson, options)
   await app.register(validateRequests)
-  await app.register(openapi)
+  await app.register(deps.documentation)
   await app.register(healthRoutes, options)
   await app.register(authenticate, options)
-  await app.register(operatorAccess, {
-    ...options,
-    readOperatorSession: operatorSessionReader(app),
-    operatorSsoOnly: app.operators.ssoOnly,
-  })
-  await app.register(surfaceAccess)
-  await app.register(accountSessions, app.accounts)
-  await app.register(weighBodies, options)
-  await registerRoutes(app, { corsOrigins, publicPath, isSecure: publicUrl?.startsWith('https:') ?? false })
+  const isSecure = publicUrl?.startsWith('https:') ?? false
+  await registerRoutes(app, { limits, corsOrigins, publicPath, isSecure })
   return app
 }
 

@@ -21,7 +21,7 @@ import { operatorProviderStatusRoute, providerStatusRoute } from './account/prov
 import { refusalRoute } from './account/refusal-route.ts'
 import { emailRoutes } from './account/sessions/email-routes.ts'
 import { oauthRoutes } from './account/sessions/oauth-routes.ts'
-import { operatorSessionRoutes } from './account/sessions/operator-session-routes.ts'
+import { operatorSessionReader, operatorSessionRoutes } from './account/sessions/operator-session-routes.ts'
 import { operatorSsoRoutes } from './account/sessions/operator-sso-routes.ts'
 import { secondFactorRoutes } from './account/sessions/second-factor-routes.ts'
 import { sessionListRoutes } from './account/sessions/session-list-routes.ts'
@@ -58,16 +58,41 @@ import { surfaceRoutes as operatorSurfaceRoutes } from './admin/surface-routes.t
 import { trafficRoutes } from './admin/traffic-routes.ts'
 import type { RouteOptions } from './app.ts'
 import { compressJson } from './plugins/compress-json.ts'
-import { statePermissions } from './plugins/operator-access.ts'
+import { operatorAccess, statePermissions } from './plugins/operator-access.ts'
+import { weighBodies } from './plugins/read-requests.ts'
+import { accountSessions } from './plugins/session.ts'
 import { staticConsole } from './plugins/static-console.ts'
+import { surfaceAccess } from './plugins/surface-access.ts'
 import { paymentWebhooks } from './public/payment-webhooks.ts'
 import { queuesDashboard } from './public/queues-dashboard.ts'
 import { surfaceRoutes } from './public/surfaces.ts'
+import type { ApiAccounts } from './services/accounts.ts'
+import type { ApiBilling } from './services/billing.ts'
+import type { ApiCalls } from './services/calls.ts'
+import type { ApiCatalog } from './services/catalog.ts'
+import type { ApiOperators } from './services/operators.ts'
 
 const PAGES_FOLDER = fileURLToPath(new URL('../../web/dist', import.meta.url))
 
-/** Registers every route, in the order in which a request passes them. */
+/** What plugins and routes take as `app.calls`, `app.accounts` and so on. */
+export interface ApiServices {
+  calls: ApiCalls
+  accounts: ApiAccounts
+  billing: ApiBilling
+  catalog: ApiCatalog
+  operators: ApiOperators
+}
+
+/** Registers who may ask, and every route, in the order in which a request passes them. */
 export async function apiRoutes(app: FastifyInstance, options: RouteOptions): Promise<void> {
+  const { keyCache: keys, publicUrl } = app.accounts
+  await app.register(operatorAccess, {
+    ...{ keys, publicUrl, operatorSsoOnly: app.operators.ssoOnly },
+    readOperatorSession: operatorSessionReader(app),
+  })
+  await app.register(surfaceAccess)
+  await app.register(accountSessions, app.accounts)
+  await app.register(weighBodies, options)
   await app.register(queuesDashboard, options)
   await app.register(adminRoutes, { prefix: '/admin/api' })
   await app.register(topUpRoutes)

@@ -80,6 +80,15 @@ export function refuseLongPrompt(
   refuseLongText(kindOf(content).media(content), bodyBytes, textBodyLimitBytes * factor)
 }
 
+/** The body of a call, and the version of the preset that is in it. */
+export interface CallBody<Body> {
+  body: Body
+  /** `name@3`; absent: none. */
+  preset?: string
+  /** What of the preset the surface has no field for; absent: nothing. */
+  leftOut?: string[]
+}
+
 /** How the route of a call has it served. */
 export interface ServeOptions extends Pick<Caller, 'fingerprint'> {
   format: ResponseFormat<string | WholeBody>

@@ -1,42 +1,50 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import {
-  ChatBody,
-  type ChatRequest,
-  mediaParts,
-  normalizeChatRequest,
-  refuseLongText,
-} from '../../core/calls/chat-request.ts'
-import { CALL_PAYMENT_ACCOUNT } from '../../core/payments/x402.ts'
-import { onStableChat } from '../../core/presets/apply-preset.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { ChatBody, type ChatRequest, normalizeChatRequest } from '../../core/calls/chat-request.ts'
 import { CHAT_FORMAT } from '../calls/chat-format.ts'
-import { type CallServices, type ServeOptions, serveCall } from '../calls/serve-call.ts'
+import { type CallBody, type CallServices, type ServeOptions, serveCall } from '../calls/serve-call.ts'
 import { callingKey, mayCall } from '../plugins/authenticate.ts'
-import { type CallBody, withPreset } from './use-preset.ts'
-import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './x402-calls.ts'
+
+/** What the route asks of what stands beside the way of a call. */
+export interface ChatHooks {
+  /** The body with the preset that its `model` names. */
+  readBody: (request: ChatRouteRequest) => Promise<CallBody<ChatBody>>
+  /** How requests without a key are served. Null: every call needs a key. */
+  guests: ChatGuests | null
+}
+
+export interface ChatGuests extends Required<Pick<RouteOptions, 'errorHandler'>> {
+  /** An onRequest hook instead of `requireKey`. */
+  requireKeyOrPayment: FastifyInstance['requireKey']
+  isGuest: (request: FastifyRequest) => boolean
+  serve: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    call: ChatRequest,
+    options: ServeOptions,
+  ) => Promise<FastifyReply>
+}
 
 /** POST /v1/chat/completions: validates, starts the call, relays its response. */
 export const chatCompletionsRoute =
+  (hooksOf: (app: FastifyInstance) => ChatHooks) =>
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
     const { calls: deps } = app
-    const { paidCalls, presetCache } = app.calls
+    const { readBody, guests } = hooksOf(app)
     app.post(
       path,
       {
-        onRequest: [
-          paidCalls ? requireKeyOrPayment(app.requireKey, paidCalls) : app.requireKey,
-          mayCall,
-          app.weighBody,
-        ],
+        onRequest: [guests?.requireKeyOrPayment ?? app.requireKey, mayCall, app.weighBody],
         bodyLimit: deps.limits.bodyLimitBytes,
         schema: { summary: 'A chat completion, whole or as a stream', body: ChatBody },
-        ...(paidCalls && { errorHandler: askForKey }),
+        ...(guests && { errorHandler: guests.errorHandler }),
       },
       async (request, reply) => {
-        if (paidCalls && isGuest(request)) return servePaidChat(request, reply, deps, paidCalls)
-        const used = await withPreset(request, presetCache, onStableChat)
-        return serveCall(callingKey(request), ...readChat(used, request), request, reply, deps)
+        if (guests?.isGuest(request))
+          return guests.serve(request, reply, ...readChat({ body: request.body }, request))
+        const read = readChat(await readBody(request), request)
+        return serveCall(callingKey(request), ...read, request, reply, deps)
       },
     )
   }
@@ -56,27 +64,4 @@ function readChat(
   // Requests whose schemas differ only in what parsing alters are different requests.
   const fingerprint = { ...sent, ...exactJson }
   return [call, { fingerprint, format: CHAT_FORMAT, preset, ignored: leftOut }]
-}
-
-/** Validates a chat completion without a key, and starts its call once it is paid. Throws ApiError. */
-async function servePaidChat(
-  request: ChatRouteRequest,
-  reply: FastifyReply,
-  deps: ChatServices,
-  paidCalls: PaidCalls,
-): Promise<FastifyReply> {
-  const [call, options] = readChat({ body: request.body }, request)
-  refuseLongText(mediaParts(call.content.messages), request.bodyBytes, deps.limits.textBodyLimitBytes)
-  const shard = deps.pathOf(CALL_PAYMENT_ACCOUNT)
-  const paid = await payForCall(call, request, reply, { ...paidCalls, admission: shard.admission })
-  const { key, callId, plan, watch, admission } = paid
-  try {
-    return await serveCall(key, call, { ...options, callId, plan, watch }, request, reply, {
-      ...deps,
-      pathOf: () => ({ ...shard, admission }),
-    })
-  } catch (error) {
-    await paid.failed(error)
-    throw error
-  }
 }

@@ -4,16 +4,8 @@ import type { PresetSettings } from '../../core/api/presets.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { WithPreset } from '../../core/presets/apply-preset.ts'
 import { namesPreset, type PresetReference, presetLabel, presetReference } from '../../core/presets/preset.ts'
+import type { CallBody } from '../calls/serve-call.ts'
 import { callingKey } from '../plugins/authenticate.ts'
-
-/** The body of a call, and the version of the preset that is in it. */
-export interface CallBody<Body> {
-  body: Body
-  /** `name@3`; absent: none. */
-  preset?: string
-  /** What of the preset the surface has no field for; absent: nothing. */
-  leftOut?: string[]
-}
 
 /**
  * The body of a call with the preset that its `model` names. The preset's bytes count as part of the body. Throws

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { plainKey, type StandardKey } from '../../accounts/key-cache.ts'
 import { type AdmissionDependencies, planCall } from '../../calls/api/admit-call.ts'
 import { AUTO_MODEL } from '../../core/auto/routing-profiles.ts'
-import type { ChatRequest } from '../../core/calls/chat-request.ts'
+import { type ChatRequest, mediaParts, refuseLongText } from '../../core/calls/chat-request.ts'
 import { endsCall, type FrameBody } from '../../core/calls/frames.ts'
 import { findModel } from '../../core/catalog/catalog.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
@@ -17,6 +17,8 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import type { NetworkLimiter } from '../../platform/redis/rate-limiter.ts'
 import type { CompletionWriter } from '../calls/completion-writer.ts'
 import { whenResponseCloses } from '../calls/event-stream.ts'
+import { type CallServices, type ServeOptions, serveCall } from '../calls/serve-call.ts'
+import type { ChatGuests } from './chat-completions.ts'
 
 /** Calls without a key, each paid by x402. */
 export interface PaidCalls {
@@ -37,7 +39,7 @@ interface PaidCallDependencies extends PaidCalls {
 }
 
 /** A paid call that has not started yet. */
-export interface PaidCall {
+interface PaidCall {
   key: StandardKey
   callId: CallId
   plan: CallPlan
@@ -61,10 +63,10 @@ const guest = (keyId: string, limits: GuestLimits): StandardKey => ({
 })
 
 /** A request with any credential counts as a request with a key. */
-export const isGuest = ({ headers }: FastifyRequest): boolean => headers.authorization === undefined
+const isGuest = ({ headers }: FastifyRequest): boolean => headers.authorization === undefined
 
 /** An onRequest hook instead of `requireKey`: accepts requests without a key, up to the limit of a network. */
-export const requireKeyOrPayment =
+const requireKeyOrPayment =
   (requireKey: FastifyInstance['requireKey'], { throttle, limits }: PaidCalls) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (!isGuest(request)) return requireKey(request, reply)
@@ -78,10 +80,7 @@ const UNQUOTABLE = new Set([400, 404, 422])
  * The error handler of a route that accepts payments: a request that cannot be quoted, with neither key nor payment,
  * has probably lost its key.
  */
-export function askForKey(
-  error: Error & { statusCode?: number; status?: number },
-  request: FastifyRequest,
-): never {
+function askForKey(error: Error & { statusCode?: number; status?: number }, request: FastifyRequest): never {
   const status = error instanceof ApiError ? error.status : error.statusCode
   const isAsking = isGuest(request) && request.headers['payment-signature'] === undefined
   if (!isAsking || !UNQUOTABLE.has(status ?? 0)) throw error
@@ -94,11 +93,49 @@ export function askForKey(
   )
 }
 
+/** The chats of requests without a key; null if none is accepted. */
+export function chatGuests(app: FastifyInstance): ChatGuests | null {
+  const { calls: deps } = app
+  const { paidCalls } = app.calls
+  return (
+    paidCalls && {
+      isGuest,
+      requireKeyOrPayment: requireKeyOrPayment(app.requireKey, paidCalls),
+      errorHandler: askForKey,
+      serve: (...chat) => servePaidChat(...chat, deps, paidCalls),
+    }
+  )
+}
+
+/** Starts the call of a chat completion without a key once it is paid. Throws ApiError. */
+async function servePaidChat(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  call: ChatRequest,
+  options: ServeOptions,
+  deps: CallServices,
+  paidCalls: PaidCalls,
+): Promise<FastifyReply> {
+  refuseLongText(mediaParts(call.content.messages), request.bodyBytes, deps.limits.textBodyLimitBytes)
+  const shard = deps.pathOf(CALL_PAYMENT_ACCOUNT)
+  const paid = await payForCall(call, request, reply, { ...paidCalls, admission: shard.admission })
+  const { key, callId, plan, watch, admission } = paid
+  try {
+    return await serveCall(key, call, { ...options, callId, plan, watch }, request, reply, {
+      ...deps,
+      pathOf: () => ({ ...shard, admission }),
+    })
+  } catch (error) {
+    await paid.failed(error)
+    throw error
+  }
+}
+
 /**
  * Quotes a call without a key, and accepts its payment. Throws ApiError 402 `payment_required` with the header
  * `PAYMENT-REQUIRED` if its payment is missing or insufficient.
  */
-export async function payForCall(
+async function payForCall(
   chat: ChatRequest,
   request: FastifyRequest,
   reply: FastifyReply,
