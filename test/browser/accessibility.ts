@@ -32,25 +32,36 @@ interface AxeViolation {
  * page is in and leaves it in the other, because a change of theme draws the whole page again.
  */
 export async function expectAccessible(page: Page): Promise<void> {
-  if (!(await page.evaluate("'axe' in window"))) {
-    await page.evaluate(`${AXE}\n${KEEP_GRAVE_RULES}\n${END_TRANSITIONS}`)
-  }
-  const isDark = await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-  const [present, other] = isDark ? (['dark', 'light'] as const) : (['light', 'dark'] as const)
-  const found = { [present]: await violations(page, {}) }
-  await page.emulateMedia({ colorScheme: other })
-  await page.evaluate(NEXT_FRAME)
-  found[other] = await violations(page, { runOnly: ['color-contrast'] })
-  const where = `${new URL(page.url()).pathname} at ${page.viewportSize()?.width}`
-  expect(found, where).toEqual({ light: [], dark: [] })
+  await expectNoViolation(page)
+  await changeTheme(page)
+  await expectNoViolation(page, { runOnly: ['color-contrast'] })
 }
 
-/** The same at both widths. */
-export async function expectAccessibleAtBothWidths(page: Page): Promise<void> {
+/** Widths change the layout and themes the colours: looks at both of each, the second width in the second theme. */
+export async function expectAccessibleAtBothWidths(
+  page: Page,
+  lookAlso: () => Promise<void> = async () => undefined,
+): Promise<void> {
   for (const viewport of [NARROW, WIDE]) {
     await page.setViewportSize(viewport)
-    await expectAccessible(page)
+    await lookAlso()
+    if (viewport === WIDE) await changeTheme(page)
+    await expectNoViolation(page)
   }
+}
+
+export async function changeTheme(page: Page): Promise<void> {
+  const isDark = await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+  await page.emulateMedia({ colorScheme: isDark ? 'light' : 'dark' })
+  await page.evaluate(NEXT_FRAME)
+}
+
+/** Expects none on the page as it is, in the theme it has. */
+export async function expectNoViolation(page: Page, options: Record<string, unknown> = {}): Promise<void> {
+  if (!(await page.evaluate("'axe' in window")))
+    await page.evaluate(`${AXE}\n${KEEP_GRAVE_RULES}\n${END_TRANSITIONS}`)
+  const where = `${new URL(page.url()).pathname} at ${page.viewportSize()?.width}`
+  expect(await violations(page, options), where).toEqual([])
 }
 
 async function violations(page: Page, options: Record<string, unknown>): Promise<string[]> {

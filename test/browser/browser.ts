@@ -10,7 +10,7 @@ import { type PageWatch, watchPage } from './page-watch.ts'
 const ROOT = resolve(import.meta.dirname, '../..')
 /** Once in a machine's life, Chromium is fetched first. */
 export const BROWSER_START_TIMEOUT_MS = 400_000
-const ACTION_TIMEOUT_MS = 60_000
+const ACTION_TIMEOUT_MS = 120_000
 
 export const WIDE = { width: 1440, height: 900 }
 /** A phone. */

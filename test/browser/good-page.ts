@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
-import { expectAccessible } from './accessibility.ts'
-import { NARROW, type WatchedPage, WIDE } from './browser.ts'
-import { expectToFit, heading, untilLoaded } from './on-screen.ts'
+import { expectAccessibleAtBothWidths } from './accessibility.ts'
+import type { WatchedPage } from './browser.ts'
+import { expectToFit, heading, untilLoaded, visit } from './on-screen.ts'
 import { expectAsPictured } from './page-outline.ts'
 import { pictureOf } from './pictures.ts'
 import { expectWholeFigures } from './whole-figures.ts'
@@ -12,14 +12,10 @@ export async function expectGoodPage(
   url: string,
   title: string,
 ): Promise<void> {
-  await page.goto(url)
+  await visit(page, url)
   await heading(page, title).waitFor()
   await untilLoaded(page)
-  for (const viewport of [NARROW, WIDE]) {
-    await page.setViewportSize(viewport)
-    await expectToFit(page)
-    await expectAccessible(page)
-  }
+  await expectAccessibleAtBothWidths(page, () => expectToFit(page))
   await expectWholeFigures(page)
   const picture = pictureOf(page.url())
   if (picture) await expectAsPictured(page, picture.name)

@@ -31,6 +31,16 @@ export async function expectAmount(shown: Locator, expected: () => Promise<bigin
   await expect.poll(excess, { message: 'on screen, beyond what is right' }).toBe(0n)
 }
 
+/**
+ * Opens a page of the console: by its address where the browser shows nothing of this gateway yet, or that page
+ * already, and else as a link does, which keeps what is loaded.
+ */
+export async function visit(page: Page, url: string): Promise<void> {
+  const { origin, pathname, search, hash } = new URL(url)
+  if (!page.url().startsWith(`${origin}/`) || page.url() === url) return void (await page.goto(url))
+  await page.evaluate(`history.pushState(null, '', ${JSON.stringify(pathname + search + hash)})`)
+}
+
 export const heading = (page: Page, name: string): Locator =>
   page.getByRole('heading', { level: 1, name, exact: true })
 

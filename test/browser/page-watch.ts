@@ -18,8 +18,8 @@ interface Received {
   body: string
 }
 
-/** A live view that a busy machine does not open in time; its page asks again. */
-const BUSY_LIVE_VIEW = /^GET \/(console|admin)\/api\/live 503$/
+/** What a busy machine does not answer in time, or not beside another; the page asks again, and its content is tested. */
+const BUSY = /^GET \/(console|admin)\/api\/\S+ (429|503)$/
 /** The browser's own words for an answer of 400 and above, which is judged by its status instead. */
 const FAILED_TO_LOAD = /^Failed to load resource: the server responded with a status of \d+/
 /** Runs in the page, whose types these tests do not have. */
@@ -33,7 +33,7 @@ const NO_BODY = new Set([204, 301, 302, 303, 304, 307, 308])
 /** Watches a page from before its first request. */
 export async function watchPage(page: Page, origin: string): Promise<PageWatch> {
   const problems: string[] = []
-  const refusals: Array<string | RegExp> = [BUSY_LIVE_VIEW]
+  const refusals: Array<string | RegExp> = [BUSY]
   const received: Array<Promise<Received>> = []
   const answered: string[] = []
   const filesRead = new Set<string>()

@@ -1,20 +1,18 @@
 import { beforeAll, expect, test } from 'vitest'
-import type { OperatorCall } from '../../src/core/api/calls.ts'
-import { HOUR_MS } from '../../src/core/kernel/time.ts'
-import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
-import { NARROW, type WatchedPage, WIDE } from './browser.ts'
-import { PROVIDER_SECRET, testConsole } from './console-stack.ts'
-import { expectGoodPage } from './good-page.ts'
-import { heading } from './on-screen.ts'
-import { createSampleAccount, lendOperatorSession, type SampleAccount } from './sample-account.ts'
-
-const TEST_TIMEOUT_MS = 60_000
+import type { OperatorCall } from '../../../src/core/api/calls.ts'
+import { HOUR_MS } from '../../../src/core/kernel/time.ts'
+import { expectAccessible, expectAccessibleAtBothWidths } from '../accessibility.ts'
+import { NARROW, type WatchedPage, WIDE } from '../browser.ts'
+import { PROVIDER_SECRET } from '../console-stack.ts'
+import { expectGoodPage } from '../good-page.ts'
+import { heading } from '../on-screen.ts'
+import { createSampleAccount, lendOperatorSession, type SampleAccount } from '../sample-account.ts'
+import { browser, stack } from './operator-console.ts'
 
 let sample: SampleAccount
 let adminKey: string
 let operator: WatchedPage
 
-const { stack, browser } = testConsole({ environment: { BREAKER_FAILURES: '2' } })
 beforeAll(async () => {
   sample = await createSampleAccount(stack)
   adminKey = await stack.adminKey()
@@ -29,14 +27,11 @@ beforeAll(async () => {
   operator = await browser.open(stack.url)
 })
 
-test(
-  'the page where operators sign in',
-  async () => {
-    await expectGoodPage(operator, `${stack.url}/admin/sign-in`, 'Admin sign-in')
-    await lendOperatorSession(operator, adminKey, stack.url)
-  },
-  TEST_TIMEOUT_MS,
-)
+test('the page where operators sign in', async () => {
+  await expectGoodPage(operator, `${stack.url}/admin/sign-in`, 'Admin sign-in')
+  await lendOperatorSession(operator, adminKey, stack.url)
+  await operator.page.goto('about:blank')
+})
 
 test.each([
   ['/admin', 'Overview'],
@@ -58,33 +53,25 @@ test.each([
   ['/admin/runbook', 'Runbook'],
   ['/admin/operators', 'Operators'],
   ['/admin/actions', 'Audit log'],
-])(
-  'a page for operators is accessible and loads from this host alone: %s',
-  (path, title) => {
-    const address = path.replace('CALL', sample.callId).replace('ACCOUNT', sample.accountId)
-    return expectGoodPage(operator, stack.url + address, title.replace('EMAIL', sample.client.email))
-  },
-  TEST_TIMEOUT_MS,
-)
+])('a page for operators is accessible and loads from this host alone: %s', (path, title) => {
+  const address = path.replace('CALL', sample.callId).replace('ACCOUNT', sample.accountId)
+  return expectGoodPage(operator, stack.url + address, title.replace('EMAIL', sample.client.email))
+})
 
-test(
-  'the menu of a phone, and a dialog that moves money, are accessible',
-  async () => {
-    const { page } = operator
-    await page.goto(`${stack.url}/admin/accounts/${sample.accountId}`)
-    await heading(page, sample.client.email).waitFor()
-    await page.getByRole('button', { name: 'Credit' }).first().click()
-    await page.getByRole('dialog').waitFor()
-    await expectAccessibleAtBothWidths(page)
-    await page.keyboard.press('Escape')
-    await page.setViewportSize(NARROW)
-    await page.getByRole('button', { name: 'Open the menu' }).click()
-    await page.getByRole('dialog', { name: 'Menu' }).waitFor()
-    await expectAccessible(page)
-    await page.setViewportSize(WIDE)
-  },
-  TEST_TIMEOUT_MS,
-)
+test('the menu of a phone, and a dialog that moves money, are accessible', async () => {
+  const { page } = operator
+  await page.goto(`${stack.url}/admin/accounts/${sample.accountId}`)
+  await heading(page, sample.client.email).waitFor()
+  await page.getByRole('button', { name: 'Credit' }).first().click()
+  await page.getByRole('dialog').waitFor()
+  await expectAccessibleAtBothWidths(page)
+  await page.keyboard.press('Escape')
+  await page.setViewportSize(NARROW)
+  await page.getByRole('button', { name: 'Open the menu' }).click()
+  await page.getByRole('dialog', { name: 'Menu' }).waitFor()
+  await expectAccessible(page)
+  await page.setViewportSize(WIDE)
+})
 
 test('calls are found by the address of their account', async () => {
   const headers = { authorization: `Bearer ${adminKey}` }

@@ -1,29 +1,25 @@
 import { describe, expect, test } from 'vitest'
-import { DOC_PAGES } from '../../web/lib/docs/doc-pages.ts'
-import { filled } from '../helpers/resources.ts'
-import { expectAccessible } from './accessibility.ts'
-import { WIDE } from './browser.ts'
-import { testConsole } from './console-stack.ts'
-import { expectToFit, goTo, heading, untilLoaded } from './on-screen.ts'
-import { testSampleAccount } from './sample-account.ts'
+import { DOC_PAGES } from '../../../web/lib/docs/doc-pages.ts'
+import { changeTheme, expectAccessible, expectNoViolation } from '../accessibility.ts'
+import { WIDE } from '../browser.ts'
+import { expectToFit, goTo, heading, untilLoaded, visit } from '../on-screen.ts'
+import { account, guest, sample, stack } from './page-console.ts'
 
 /** The smallest phone. */
 const SMALLEST = { width: 320, height: 640 }
 
-const { stack, browser } = testConsole()
-const { sample, opened: account } = testSampleAccount({ stack, browser })
-const guest = filled(() => browser.open(stack.url))
-
-test.each(DOC_PAGES)('/docs/$slug fits and is accessible from 320 pixels on', async ({ slug, title }) => {
+// The theme changes from page to page: all of them are drawn by the same elements.
+test.each(DOC_PAGES)('/docs/$slug is accessible and fits from 320 pixels on', async ({ slug, title }) => {
   const { page, watch } = guest
-  await page.goto(`${stack.url}/docs/${slug}`)
+  await visit(page, `${stack.url}/docs/${slug}`)
   await heading(page, title).waitFor()
   await untilLoaded(page)
-  for (const viewport of [SMALLEST, WIDE]) {
-    await page.setViewportSize(viewport)
-    await expectToFit(page)
-    await expectAccessible(page)
-  }
+  await page.setViewportSize(WIDE)
+  await expectToFit(page)
+  await changeTheme(page)
+  await page.setViewportSize(SMALLEST)
+  await expectToFit(page)
+  await expectNoViolation(page)
   expect(watch.problems).toEqual([])
 })
 

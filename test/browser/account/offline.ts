@@ -1,12 +1,17 @@
 import { expect, test } from 'vitest'
-import type { KeyList } from '../../src/core/api/keys.ts'
-import { expectAccessible } from './accessibility.ts'
-import { testConsole } from './console-stack.ts'
-import { goTo, heading } from './on-screen.ts'
-import { testSampleAccount } from './sample-account.ts'
+import type { KeyList } from '../../../src/core/api/keys.ts'
+import { filled } from '../../helpers/resources.ts'
+import { expectAccessible } from '../accessibility.ts'
+import { goTo, heading } from '../on-screen.ts'
+import { lendSession } from '../sample-account.ts'
+import { browser, sample, stack } from './account-console.ts'
 
-const { stack, browser } = testConsole()
-const { sample, opened: account } = testSampleAccount({ stack, browser })
+// Of its own, for whose problems nobody looks: what is offline fails.
+const account = filled(async () => {
+  const opened = await browser.open(stack.url)
+  await lendSession(opened, sample.client, stack.url)
+  return opened
+})
 
 test('a page that is not loaded yet says that one is offline, and opens once one is online', async () => {
   const { page, context } = account

@@ -1,13 +1,9 @@
 import { expect, test } from 'vitest'
-import { parseUsd } from '../../src/core/kernel/money.ts'
-import { ask } from '../helpers/chat-client.ts'
-import { testConsole } from './console-stack.ts'
-import { expectGoodPage } from './good-page.ts'
-import { exactAmount, heading, stat } from './on-screen.ts'
-import { testSampleAccount } from './sample-account.ts'
-
-const { stack, browser } = testConsole()
-const { sample, opened } = testSampleAccount({ stack, browser })
+import { parseUsd } from '../../../src/core/kernel/money.ts'
+import { ask } from '../../helpers/chat-client.ts'
+import { expectGoodPage } from '../good-page.ts'
+import { exactAmount, heading, stat } from '../on-screen.ts'
+import { opened, sample, stack } from './account-console.ts'
 
 const call = () => ask({ url: stack.url, key: sample.hidden.key }, { model: 'acme/swift' })
 

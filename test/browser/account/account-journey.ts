@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { parseUsd } from '../../src/core/kernel/money.ts'
-import { ask } from '../helpers/chat-client.ts'
-import { PASSWORD } from '../helpers/console-client.ts'
-import { NARROW, WIDE } from './browser.ts'
-import { PROVIDER_SECRET, testConsole } from './console-stack.ts'
+import { parseUsd } from '../../../src/core/kernel/money.ts'
+import { ask } from '../../helpers/chat-client.ts'
+import { PASSWORD } from '../../helpers/console-client.ts'
+import { NARROW, WIDE } from '../browser.ts'
+import { PROVIDER_SECRET } from '../console-stack.ts'
 import {
   createKey,
   exactAmount,
@@ -13,9 +13,8 @@ import {
   heading,
   signUp,
   stat,
-} from './on-screen.ts'
-
-const { stack, browser } = testConsole()
+} from '../on-screen.ts'
+import { browser, stack } from './account-console.ts'
 
 const balanceOf = async (accountId: string) =>
   (await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })).balancePico
@@ -107,10 +106,9 @@ test.each([
     const kept = await page.evaluate('JSON.stringify([localStorage, sessionStorage, document.cookie])')
     expect(kept).not.toContain(secret)
   },
-  60_000,
 )
 
-test('a visitor gets a first answer by visible buttons alone, in under a minute', async ({ annotate }) => {
+test('a visitor gets a first answer by visible buttons alone, in twelve steps', async () => {
   const opened = await browser.open(stack.url)
   const { page, watch } = opened
   const sent: string[] = []
@@ -125,7 +123,6 @@ test('a visitor gets a first answer by visible buttons alone, in under a minute'
     await page.getByLabel(label, { exact: true }).fill(text)
     steps.push(`field ${label}`)
   }
-  const startedAt = performance.now()
   await page.goto(stack.url)
   await press('link', 'Start with free credit')
   await type('Email address', 'newcomer@example.test')
@@ -140,10 +137,7 @@ test('a visitor gets a first answer by visible buttons alone, in under a minute'
   await type('Message', 'Why do trains need switchyards?')
   await press('button', 'Send')
   await page.getByRole('link', { name: 'Details' }).waitFor()
-  const seconds = (performance.now() - startedAt) / 1_000
-  await annotate(`first answer after ${steps.length} steps and ${seconds.toFixed(1)} s`)
   expect(steps.length).toBeLessThanOrEqual(12)
-  expect(seconds).toBeLessThan(60)
 
   // A provider key that is pasted and not saved stays in its field.
   const pasted = 'pasted-provider-key-51d2c7'
@@ -158,4 +152,4 @@ test('a visitor gets a first answer by visible buttons alone, in under a minute'
   ).not.toContain(pasted)
   expect(watch.problems).toEqual([])
   await opened.context.close()
-}, 90_000)
+})

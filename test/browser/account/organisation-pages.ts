@@ -1,16 +1,14 @@
 import { expect, test } from 'vitest'
-import type { CreatedKey } from '../../src/core/api/keys.ts'
-import type { SessionView } from '../../src/core/api/sessions.ts'
-import { PASSWORD } from '../helpers/console-client.ts'
-import { actOn, member, organisationOf } from '../helpers/organisation.ts'
-import { expectAccessible } from './accessibility.ts'
-import { NARROW, WIDE } from './browser.ts'
-import { CONSOLE_MODELS, testConsole } from './console-stack.ts'
-import { expectGoodPage } from './good-page.ts'
-import { expectToFit, heading } from './on-screen.ts'
-import { lendSession } from './sample-account.ts'
-
-const { stack, browser } = testConsole({ models: CONSOLE_MODELS })
+import type { CreatedKey } from '../../../src/core/api/keys.ts'
+import type { SessionView } from '../../../src/core/api/sessions.ts'
+import { PASSWORD } from '../../helpers/console-client.ts'
+import { actOn, member, organisationOf } from '../../helpers/organisation.ts'
+import { expectAccessible } from '../accessibility.ts'
+import { NARROW, WIDE } from '../browser.ts'
+import { expectGoodPage } from '../good-page.ts'
+import { expectToFit, heading } from '../on-screen.ts'
+import { lendSession } from '../sample-account.ts'
+import { browser, stack } from './account-console.ts'
 
 async function openAs(client: Parameters<typeof lendSession>[1], viewport = WIDE) {
   const opened = await browser.open(stack.url, { viewport })

@@ -1,47 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CreatedKey } from '../../src/core/api/keys.ts'
-import type { NewTotp } from '../../src/core/api/second-factor.ts'
-import type { SessionView } from '../../src/core/api/sessions.ts'
-import { NO_SETTINGS } from '../../web/lib/playground/chat-settings.ts'
-import { linkFragment } from '../../web/lib/playground/playground-link.ts'
-import { PASSWORD, signedUp } from '../helpers/console-client.ts'
-import { eventually } from '../helpers/eventually.ts'
-import { startGithub } from '../helpers/local-sign-in-services.ts'
-import { codeOf } from '../helpers/totp-code.ts'
-import { expectAccessible } from './accessibility.ts'
-import { NARROW, type TestBrowser, WIDE } from './browser.ts'
-import { CONSOLE_MODELS, testConsole } from './console-stack.ts'
-import { exactAmount, expectToFit, goTo, heading, signOut } from './on-screen.ts'
-import { lendSession } from './sample-account.ts'
-
-const TRIES = 3
-
-let github: Awaited<ReturnType<typeof startGithub>>
-
-beforeAll(async () => {
-  github = await startGithub()
-})
-const { stack, browser } = testConsole(() => ({
-  models: {
-    ...CONSOLE_MODELS,
-    'birch/mirror': { offers: [{ at: 'beta', model: 'echo' }], name: 'Mirror', vendor: 'birch' },
-    'birch/painter': {
-      kind: 'image',
-      unit: 'image',
-      image_units: { '/64x64': 1, '/128x64': 2 },
-      list_price: { prompt: '0', completion: '0', units: '10000' },
-      rate: undefined,
-      offers: [{ at: 'beta', model: 'tag-image', cost: '0' }],
-      vendor: 'birch',
-    },
-  },
-  environment: { SIGN_INS_PER_EMAIL: String(TRIES), ...github.environment },
-}))
-afterAll(async () => {
-  await github.close()
-})
+import { describe, expect, test } from 'vitest'
+import type { CreatedKey } from '../../../src/core/api/keys.ts'
+import type { NewTotp } from '../../../src/core/api/second-factor.ts'
+import type { SessionView } from '../../../src/core/api/sessions.ts'
+import { NO_SETTINGS } from '../../../web/lib/playground/chat-settings.ts'
+import { linkFragment } from '../../../web/lib/playground/playground-link.ts'
+import { PASSWORD, signedUp } from '../../helpers/console-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { codeOf } from '../../helpers/totp-code.ts'
+import { expectAccessible } from '../accessibility.ts'
+import { NARROW, type TestBrowser, WIDE } from '../browser.ts'
+import { exactAmount, expectToFit, goTo, heading, signOut } from '../on-screen.ts'
+import { lendSession } from '../sample-account.ts'
+import { browser, github, stack, TRIES } from './account-console.ts'
 
 const isLive = (request: { url(): string }) => request.url().endsWith('/console/api/live')
 

@@ -1,10 +1,11 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
-import { ask } from '../helpers/chat-client.ts'
-import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
-import type { WatchedPage } from './browser.ts'
-import { CONSOLE_MODELS, testConsole } from './console-stack.ts'
-import { exactAmount, heading, untilLoaded } from './on-screen.ts'
+import { ask } from '../../helpers/chat-client.ts'
+import { expectAccessible, expectAccessibleAtBothWidths } from '../accessibility.ts'
+import type { WatchedPage } from '../browser.ts'
+import { exactAmount, heading, untilLoaded } from '../on-screen.ts'
+import { lendOperatorSession } from '../sample-account.ts'
+import { browser, stack } from './operator-console.ts'
 
 let operator: WatchedPage
 let page: Page
@@ -12,14 +13,10 @@ let accountId: string
 /** Opens the account to who has it. */
 let link: string
 
-const { stack, browser } = testConsole({ models: CONSOLE_MODELS })
 beforeAll(async () => {
   operator = await browser.open(stack.url)
   page = operator.page
-  await page.goto(`${stack.url}/admin/sign-in`)
-  await page.getByLabel('Admin key').fill(await stack.adminKey())
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await heading(page, 'Overview').waitFor()
+  await lendOperatorSession(operator, await stack.adminKey(), stack.url)
 })
 
 const panel = (title: string) =>
@@ -121,19 +118,20 @@ test('who has the link takes the account over, and then makes its keys', async (
 
 test('several accounts are suspended and resumed, with one reason', async () => {
   await stack.account('1.00')
+  const count = await stack.postgres.account.count()
   await page.goto(`${stack.url}/admin/accounts`)
-  await page.getByRole('checkbox').nth(2).waitFor()
+  await page.getByRole('checkbox').nth(count).waitFor()
   const suspendAll = async (verb: 'Suspend' | 'Resume') => {
     await page.getByRole('checkbox', { name: 'Select all' }).check()
-    await page.getByRole('button', { name: `${verb} 2 accounts` }).click()
-    const form = dialog(`${verb} 2 accounts?`)
+    await page.getByRole('button', { name: `${verb} ${count} accounts` }).click()
+    const form = dialog(`${verb} ${count} accounts?`)
     await form.getByLabel('Reason').fill('a drill')
     await form.getByRole('button', { name: `${verb} accounts` }).click()
     await form.waitFor({ state: 'detached' })
   }
   await suspendAll('Suspend')
-  await expect.poll(() => stack.postgres.account.count({ where: { state: 'suspended' } })).toBe(2)
-  await expect.poll(() => page.getByText('suspended', { exact: true }).count()).toBe(2)
+  await expect.poll(() => stack.postgres.account.count({ where: { state: 'suspended' } })).toBe(count)
+  await expect.poll(() => page.getByText('suspended', { exact: true }).count()).toBe(count)
   await suspendAll('Resume')
   await expect.poll(() => stack.postgres.account.count({ where: { state: 'suspended' } })).toBe(0)
 })
@@ -152,14 +150,14 @@ test('the dialog announces that a price takes a model offline, and the new price
   )
   await expectAccessible(page)
   await warning.getByRole('button', { name: 'Cancel' }).click()
-  await price.getByLabel('Input (USD per million tokens)').fill('0.15')
-  await price.getByLabel('Output (USD per million tokens)').fill('1.5')
+  await price.getByLabel('Input (USD per million tokens)').fill('0.16')
+  await price.getByLabel('Output (USD per million tokens)').fill('1.6')
   await price.getByRole('button', { name: 'Change price' }).click()
   const change = page.getByRole('alertdialog').getByRole('button', { name: 'Change price' })
   await page.getByRole('alertdialog').getByText('Changes', { exact: true }).waitFor()
   expect(await change.getAttribute('class')).not.toContain('danger')
   await change.click()
-  await panel('Price history').getByText('0.15 / 1.50').waitFor()
+  await panel('Price history').getByText('0.16 / 1.60').waitFor()
 })
 
 test('a model is added by form, and can be called', async () => {

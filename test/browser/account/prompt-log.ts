@@ -1,14 +1,10 @@
 import { expect, test } from 'vitest'
-import type { KeyList } from '../../src/core/api/keys.ts'
-import { ask } from '../helpers/chat-client.ts'
-import { eventually } from '../helpers/eventually.ts'
-import { expectAccessibleAtBothWidths } from './accessibility.ts'
-import { testConsole } from './console-stack.ts'
-import { expectGoodPage } from './good-page.ts'
-import { testSampleAccount } from './sample-account.ts'
-
-const { stack, browser } = testConsole()
-const { sample, opened } = testSampleAccount({ stack, browser })
+import type { KeyList } from '../../../src/core/api/keys.ts'
+import { ask } from '../../helpers/chat-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { expectAccessibleAtBothWidths } from '../accessibility.ts'
+import { expectGoodPage } from '../good-page.ts'
+import { opened, sample, stack } from './account-console.ts'
 
 const PROMPT = 'When does the night mail leave?'
 
@@ -53,7 +49,8 @@ test('prompts of a key are logged on request, shown on the page of the call, and
   await page.getByRole('button', { name: 'Stop logging' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Stop logging' }).click()
   await page.getByRole('button', { name: 'Log prompts' }).waitFor()
-  await expectGoodPage(opened, `${stack.url}/calls/${callId}`, 'Call')
+  await page.goto(`${stack.url}/calls/${callId}`)
+  await expectGoodPage(opened, page.url(), 'Call')
   expect(await page.getByRole('heading', { name: 'Prompt and answer' }).count()).toBe(0)
   expect(await stack.postgres.promptLog.count({ where: { keyId: key.id } })).toBe(0)
   expect(watch.problems).toEqual([])

@@ -1,15 +1,16 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
-import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
-import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
-import { ask } from '../helpers/chat-client.ts'
-import { onBusyMachine } from '../helpers/eventually.ts'
-import { testAccount } from '../helpers/resources.ts'
-import { startWebhookReceiver } from '../helpers/webhook-receiver.ts'
-import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
-import type { WatchedPage } from './browser.ts'
-import { CONSOLE_MODELS, PROVIDER_SECRET, testConsole } from './console-stack.ts'
-import { exactAmount, heading, stat } from './on-screen.ts'
+import type { PricingFeed } from '../../../src/core/catalog/pricing-feed-view.ts'
+import { queuePrefix } from '../../../src/platform/redis/redis-keys.ts'
+import { ask } from '../../helpers/chat-client.ts'
+import { onBusyMachine } from '../../helpers/eventually.ts'
+import { testAccount } from '../../helpers/resources.ts'
+import { startWebhookReceiver } from '../../helpers/webhook-receiver.ts'
+import { expectAccessible, expectAccessibleAtBothWidths } from '../accessibility.ts'
+import type { WatchedPage } from '../browser.ts'
+import { PROVIDER_SECRET } from '../console-stack.ts'
+import { exactAmount, heading, stat, untilLoaded } from '../on-screen.ts'
+import { browser, stack } from './operator-console.ts'
 
 const PROMPT = 'Which lever moves the points at the east throat?'
 const MESSAGES = [{ role: 'user', content: PROMPT }]
@@ -18,19 +19,6 @@ let operator: WatchedPage
 let beside: WatchedPage
 let adminKey: string
 
-const { stack, browser } = testConsole({
-  models: {
-    ...CONSOLE_MODELS,
-    'birch/recovers': [{ at: 'zeta', model: 'words-5.tag-operator.flaky-4-status-503' }],
-    'birch/refused': [{ at: 'iota', model: 'status-401' }],
-  },
-  environment: {
-    BREAKER_FAILURES: '3',
-    BREAKER_COOLDOWN_MS: '1500',
-    QUEUE_WAIT_MS: '60000',
-    ALARMS_ALLOW_PRIVATE: 'true',
-  },
-})
 const owner = testAccount(stack, '10.00')
 beforeAll(async () => {
   adminKey = await stack.adminKey()
@@ -52,7 +40,7 @@ test('who asks for the queue board signs in with an admin key and is led back to
   await page.goto(`${stack.url}/admin/queues`)
   await heading(page, 'Admin sign-in').waitFor()
   await page.getByLabel('Admin key').fill(adminKey)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in with an admin key' }).click()
   await page.waitForURL(/\/admin\/queues(\/|$)/)
   await page.getByText('dispatch').first().waitFor()
 })
@@ -98,13 +86,14 @@ test('a breaker is seen to open and to close again', async () => {
   const { page } = operator
   await page.goto(`${stack.url}/admin`)
   const held = panel(page, 'Open circuits')
-  await held.getByText('All circuits are closed').waitFor()
-  await call('birch/recovers')
-  await call('birch/recovers')
   const row = held.getByRole('row').filter({ hasText: 'zeta/' })
+  await untilLoaded(page)
+  expect(await row.count()).toBe(0)
+  await call('birch/recovers')
+  await call('birch/recovers')
   await row.getByText('Circuit open', { exact: true }).waitFor()
   await expect.poll(async () => (await call('birch/recovers')).status, { interval: 250 }).toBe(200)
-  await held.getByText('All circuits are closed').waitFor()
+  await row.waitFor({ state: 'detached' })
 })
 
 test('an edit of the catalog is checked, compared and applied, and then in the prices', async () => {
@@ -119,14 +108,12 @@ test('an edit of the catalog is checked, compared and applied, and then in the p
   await page.getByRole('button', { name: 'Review changes' }).click()
   const dialog = page.getByRole('alertdialog', { name: 'Apply these overrides?' })
   await dialog.getByText(/acme\/swift: input \$\S+ → \$0\.15,/).waitFor()
-  const appliedAt = Date.now()
   await dialog.getByRole('button', { name: 'Apply overrides' }).click()
   const prompt = async () => {
     const feed = (await (await fetch(`${stack.url}/pricing.json`)).json()) as PricingFeed
     return feed.data.find(({ id }) => id === 'acme/swift')?.prompt
   }
   await expect.poll(prompt, { timeout: onBusyMachine(2_000), interval: 20 }).toMatch(/^0\.150*$/)
-  expect(Date.now() - appliedAt).toBeLessThan(onBusyMachine(2_000))
   await page.getByRole('table', { name: 'Revisions' }).getByText('Live').waitFor()
 })
 
