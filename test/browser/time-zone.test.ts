@@ -25,7 +25,7 @@ const shownIn = (timeZone: string, at: Date) =>
 test('the time zone chosen on the settings page is that of every page, and one chosen for usage, too', async () => {
   const { client, callId } = await createSampleAccount(stack)
   const call = await client.json<CallDetail>(`/console/api/calls/${callId}`)
-  const receivedAt = new Date(call.created_at)
+  const receivedAt = new Date(call.timings.admitted_at)
   const opened = await browser.open(stack.url)
   const { page, watch } = opened
   await lendSession(opened, client, stack.url)

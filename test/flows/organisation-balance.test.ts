@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CallSummary } from '../../src/core/api/calls.ts'
+import type { AccountCall } from '../../src/core/api/calls.ts'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import type { Page } from '../../src/core/api/shared.ts'
@@ -41,7 +41,7 @@ test('two members spend one balance exactly, and usage is listed by member', asy
   const { balance } = await owner.json<SessionView>('/console/api/session')
   const leftPico = parseUsd('5.00') - parseUsd(total.cost_usd)
   expect(balance).toMatchObject({ balance_usd: formatUsd(picoUsd(leftPico)), held_usd: '0.00' })
-  const logged = await owner.json<Page<CallSummary>>(`/console/api/calls?member_id=${developer.personId}`)
+  const logged = await owner.json<Page<AccountCall>>(`/console/api/calls?member_id=${developer.personId}`)
   expect(logged.data).toHaveLength(2)
   for (const one of [owner, developer]) {
     const own = await stack.postgres.account.findUniqueOrThrow({ where: { id: one.personId } })

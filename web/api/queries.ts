@@ -4,7 +4,7 @@ import type { BillingView, LedgerRow, StatementView, TopUpView } from '../../src
 import type { SpendCapView } from '../../src/core/api/budgets.ts'
 import type { ByokKeyList } from '../../src/core/api/byok-keys.ts'
 import type { CallSessionDetail, CallSessionList } from '../../src/core/api/call-sessions.ts'
-import type { CallDetail, CallPage, CallSummary, PromptLogView } from '../../src/core/api/calls.ts'
+import type { AccountCall, CallDetail, CallPage, PromptLogView } from '../../src/core/api/calls.ts'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { IdentityList } from '../../src/core/api/identities.ts'
 import type { BillingDetailsView, InvoiceView, TopUpInvoices } from '../../src/core/api/invoices.ts'
@@ -191,7 +191,7 @@ export const callsQuery = (
   filters: CallFilters,
   limit: number,
   place: ReturnType<typeof placeQuery> | object = {},
-) => readOf<CallPage<CallSummary>>(`/console/api/calls${queryString({ ...filters, ...place, limit })}`)
+) => readOf<CallPage<AccountCall>>(`/console/api/calls${queryString({ ...filters, ...place, limit })}`)
 
 /** A call is settled about a second after its end; until then the gateway responds with 404. */
 const SETTLING_TRIES = 15

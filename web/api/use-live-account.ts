@@ -1,6 +1,6 @@
 import { type Query, type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
-import type { CallSummary } from '../../src/core/api/calls.ts'
+import type { Generation } from '../../src/core/api/calls.ts'
 import type { LiveBalance } from '../../src/core/api/sessions.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { billingQuery, callQuery, sessionQuery } from './queries.ts'
@@ -37,7 +37,7 @@ export function useLiveAccount(accountId: string | undefined): void {
         showBalance(client, balance)
       })
       source.addEventListener('call', ({ data }) => {
-        const { id } = JSON.parse(data) as CallSummary
+        const { id } = JSON.parse(data) as Generation
         refresh.soon()
         void client.invalidateQueries({ queryKey: callQuery(id).queryKey })
       })

@@ -33,15 +33,15 @@ function CallView({ call }: { call: CallDetail }) {
   const mayList = session?.permissions.includes('keys') ?? false
   const { data: keys } = useQuery({ ...keysQuery, enabled: mayList })
   const key = keys?.data.find(({ id }) => id === call.key_id)
-  const { rates, provider_key_failures: failures } = call
+  const { rates, timings, usage, provider_key_failures: failures } = call
   const costName = call.byok ? 'Routing fee' : 'Cost'
   return (
     <>
       <Stats
         rows={{
           [costName]: <Money usd={call.cost_usd} />,
-          'Time to first token': formatDuration(call.first_token_ms),
-          Duration: formatDuration(call.duration_ms),
+          'Time to first token': formatDuration(timings.first_token_ms),
+          Duration: formatDuration(timings.duration_ms),
         }}
       />
       <div className="columns">
@@ -68,18 +68,20 @@ function CallView({ call }: { call: CallDetail }) {
           <Facts
             wide
             rows={{
-              'Input tokens': <Tokens count={call.prompt_tokens} rate={rates?.prompt} />,
-              ...partsOfInput(call, (part) => <Tokens count={part.tokens} rate={rates?.[part.rate]} />),
-              'Output tokens': <Tokens count={call.completion_tokens} rate={rates?.completion} />,
-              ...(call.unit !== null && {
-                [unitTitle(call.unit)]: <Units count={call.units} unit={call.unit} rate={rates?.units} />,
+              'Input tokens': <Tokens count={usage.prompt_tokens} rate={rates?.prompt} />,
+              ...partsOfInput(usage, (part) => <Tokens count={part.tokens} rate={rates?.[part.rate]} />),
+              'Output tokens': <Tokens count={usage.completion_tokens} rate={rates?.completion} />,
+              ...(usage.unit !== undefined && {
+                [unitTitle(usage.unit)]: (
+                  <Units count={usage.units ?? 0} unit={usage.unit} rate={rates?.units} />
+                ),
               }),
               [costName]: <Money usd={call.cost_usd} />,
-              'Token source': call.usage_source !== 'none' && usageSource(call.usage_source),
-              Received: formatMoment(call.created_at),
-              'Queue time': formatDuration(call.queued_ms),
-              Finished: formatMoment(call.finished_at),
-              Charged: call.cost_usd === '0.00' ? 'not charged' : formatMoment(call.settled_at),
+              'Token source': usage.source !== 'none' && usageSource(usage.source),
+              Received: formatMoment(timings.admitted_at),
+              'Queue time': formatDuration(timings.queued_ms),
+              Finished: formatMoment(timings.finished_at),
+              Charged: call.cost_usd === '0.00' ? 'not charged' : formatMoment(timings.settled_at),
             }}
           />
         </Panel>

@@ -52,18 +52,20 @@ function Session({ session }: { session: CallSessionDetail }) {
           rows={session.data}
           title="Model"
           columns={{
-            After: (call) => formatDuration(Date.parse(call.created_at) - Date.parse(first)),
+            After: (call) => formatDuration(Date.parse(call.timings.admitted_at) - Date.parse(first)),
             Model: (call) => (
               <Link to="/calls/$id" params={{ id: call.id }}>
                 {call.model}
-                <span className="sr-only">, details of the call of {formatMoment(call.created_at)}</span>
+                <span className="sr-only">
+                  , details of the call of {formatMoment(call.timings.admitted_at)}
+                </span>
               </Link>
             ),
             Status: (call) => <CallOutcome call={call} />,
-            'Input / output tokens': (call) => <TokensInOut of={call} />,
-            'From the cache': cachedShare,
-            TTFT: (call) => formatDuration(call.first_token_ms),
-            Duration: (call) => formatDuration(call.duration_ms),
+            'Input / output tokens': (call) => <TokensInOut of={call.usage} />,
+            'From the cache': ({ usage }) => cachedShare(usage),
+            TTFT: (call) => formatDuration(call.timings.first_token_ms),
+            Duration: (call) => formatDuration(call.timings.duration_ms),
             Cost: (call) => <Money usd={call.cost_usd} />,
           }}
           numeric={['After', 'Input / output tokens', 'From the cache', 'TTFT', 'Duration', 'Cost']}

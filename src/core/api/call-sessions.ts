@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { CallSummary } from './calls.ts'
+import { Generation } from './calls.ts'
 import { DecimalUsd, IsoTime, List } from './shared.ts'
 
 /** The calls that named one conversation, at most the latest 500, summed. */
@@ -23,9 +23,6 @@ export type CallSessionView = Static<typeof CallSessionView>
 export const CallSessionList = List(CallSessionView)
 export type CallSessionList = Static<typeof CallSessionList>
 
-const SessionCall = Type.Interface([CallSummary], { cached_tokens: Type.Integer() })
-export type SessionCall = Static<typeof SessionCall>
-
 /** GET /console/api/call-sessions/calls?id=…: the calls of one session, in their order. */
-export const CallSessionDetail = Type.Interface([CallSessionView], { data: Type.Array(SessionCall) })
+export const CallSessionDetail = Type.Interface([CallSessionView], { data: Type.Array(Generation) })
 export type CallSessionDetail = Static<typeof CallSessionDetail>

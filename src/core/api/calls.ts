@@ -122,6 +122,7 @@ export const GenerationDetail = Type.Interface([Generation], {
   /** Of the account's BYOK keys that were tried: those that did not work, in order. */
   provider_key_failures: Type.Array(ByokFailureView),
 })
+export type GenerationDetail = Static<typeof GenerationDetail>
 
 /** POST /v1/generations/{id}/feedback. */
 export const FeedbackBody = Type.Object(
@@ -163,60 +164,19 @@ export const CallPage = <T extends TSchema>(item: T) =>
   })
 
 /**
- * GET /console/api/calls?from&to&time_zone&at&q&model&key_id&member_id&status&sort&order&cursor&limit → CallPage<CallSummary>.
+ * GET /console/api/calls?from&to&time_zone&at&q&model&key_id&member_id&status&sort&order&cursor&limit → CallPage<AccountCall>.
  * `q` is the id of a call, wherever it is, or of the client's request, or a part of a label, of a model, of the name of a
  * key, of a status or of an error; `model` a model by any alias; `at` a moment that a page by time begins at. The same
  * filters at GET /console/api/calls.csv, a download of all of them, newest first.
  */
-export const CallSummary = Type.Object({
-  id: Type.String(),
-  created_at: IsoTime,
-  model: Type.String(),
-  key_id: Type.String(),
-  status: CallStatus,
-  error_code: nullable(Type.String()),
-  stream: Type.Boolean(),
-  byok: Type.Boolean(),
-  prompt_tokens: Type.Number(),
-  completion_tokens: Type.Number(),
-  /** Usage besides tokens; null: none. */
-  units: Type.Number(),
-  unit: nullable(Type.String()),
-  cost_usd: DecimalUsd,
-  first_token_ms: nullable(Type.Number()),
-  duration_ms: Type.Number(),
-  /** Null: the client sent none. */
-  labels: nullable(Labels),
+export const AccountCall = Type.Interface([Generation], {
   /** When its prompt log expires; absent: it has none, or it was not read. */
   prompt_log_until: Type.Optional(IsoTime),
 })
-export type CallSummary = Static<typeof CallSummary>
+export type AccountCall = Static<typeof AccountCall>
 
 /** GET /console/api/calls/:id. 404 with `Retry-After: 1` while the call is not settled: retry. */
-export const CallDetail = Type.Object({
-  ...CallSummary.properties,
-  request_id: Type.String(),
-  finish_reason: nullable(Type.String()),
-  /** The completion broke off, and another attempt finished it. */
-  rescued: Type.Boolean(),
-  usage_source: UsageSource,
-  rates: Rates,
-  /** Part of the prompt tokens. */
-  audio_tokens: Type.Number(),
-  image_tokens: Type.Number(),
-  cached_tokens: Type.Number(),
-  cache_write_tokens: Type.Number(),
-  /** Part of the written ones: kept for an hour. */
-  cache_write_hour_tokens: Type.Number(),
-  /** Uses of tools that the provider ran. */
-  web_searches: Type.Number(),
-  code_executions: Type.Number(),
-  queued_ms: nullable(Type.Number()),
-  finished_at: IsoTime,
-  settled_at: IsoTime,
-  /** Of the account's BYOK keys that were tried for this call: those that did not work, in order. */
-  provider_key_failures: Type.Array(ByokFailureView),
-})
+export const CallDetail = Type.Interface([GenerationDetail], AccountCall.properties)
 export type CallDetail = Static<typeof CallDetail>
 
 /** GET /console/api/calls/:id/prompt-log: request and completion, for roles that may use the key of the call. */

@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import type { TSchema } from 'typebox'
-import { parseCursor, parseMoment } from '../billing/usage-query.ts'
+import { parseCallPosition } from '../billing/call-position.ts'
+import { parseMoment } from '../billing/usage-query.ts'
 import { hasControlCharacters, isEmailShaped, isPlainEmail, normalizeEmail } from '../kernel/email-address.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { parseUsd, plainDecimal } from '../kernel/money.ts'
@@ -29,7 +30,7 @@ function isUsd(text: string): boolean {
 const SCHEMA_FORMATS = {
   line: (text: string) => !hasControlCharacters(text),
   moment: (text: string) => parseMoment(text) !== null,
-  cursor: (text: string) => parseCursor(text) !== null,
+  cursor: (text: string) => parseCallPosition(text) !== null,
   email: (text: string) => isEmailShaped(normalizeEmail(text)),
   /** Unquoted, without invisible characters. */
   'new-email': (text: string) => isPlainEmail(normalizeEmail(text)),

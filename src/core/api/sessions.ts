@@ -203,7 +203,7 @@ export type AccountPatch = Static<typeof AccountPatch>
 
 /**
  * GET /console/api/live: an EventSource. `event: balance` with LiveBalance: at once, then whenever it changes; `event:
- * call` with CallSummary: a call of the account that settled, within about a second; `event: bye` with `{reason}` when
+ * call` with Generation: a call of the account that settled, within about a second; `event: bye` with `{reason}` when
  * the session has ended or acts on another account: do not reconnect. Connections end after some minutes; the browser
  * reconnects automatically. At most 6 per account (429).
  */

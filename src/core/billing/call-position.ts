@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
 import { CALL_SORTS, type CallSort } from '../api/calls.ts'
-import { invalid } from '../kernel/errors.ts'
 
 export interface CallOrder {
   by: CallSort
@@ -20,12 +19,18 @@ export interface CallPosition {
   id: string
 }
 
+/** A cursor as `formatCallPosition` prints it. */
+export const Cursor = Type.String({
+  format: 'cursor',
+  errorMessage: '`{param}` is not valid. Pass the value of `next_cursor` unchanged.',
+})
+
 /** The parameters of the order and the page of a list of calls. */
 export const CALL_PAGE = {
   sort: Type.Enum([...CALL_SORTS], { default: 'time' }),
   order: Type.Enum(['desc', 'asc'], { default: 'desc' }),
   /** Of `next_cursor` or `previous_cursor`. */
-  cursor: Type.Optional(Type.String({ maxLength: 200 })),
+  cursor: Type.Optional(Cursor),
   /** A moment that a page without a cursor begins at. */
   at: Type.Optional(
     Type.String({
@@ -38,15 +43,14 @@ export const CALL_PAGE = {
 /** Whether PostgreSQL's bigint takes it. */
 const isBigint = (value: bigint): boolean => BigInt.asIntN(64, value) === value
 
-const POSITION = /^([ab])(-?\d{1,19})\.([\w~-]{0,64})$/
+const POSITION = /^(b?)(-?\d{1,19})\.([\w~-]{0,64})$/
 
 export const formatCallPosition = ({ isEnd, value, id }: CallPosition): string =>
-  Buffer.from(`${isEnd ? 'b' : 'a'}${value}.${id}`).toString('base64url')
+  Buffer.from(`${isEnd ? 'b' : ''}${value}.${id}`).toString('base64url')
 
-/** Parses a cursor printed by `formatCallPosition`. Throws ApiError `invalid_request` for another text. */
-export function parseCallPosition(text: string): CallPosition {
+/** Parses a cursor printed by `formatCallPosition`; null for another text. */
+export function parseCallPosition(text: string): CallPosition | null {
   const [, side, value, id] = POSITION.exec(Buffer.from(text, 'base64url').toString('latin1')) ?? []
-  if (side === undefined || value === undefined || id === undefined || !isBigint(BigInt(value)))
-    throw invalid('cursor', '`cursor` is not valid. Pass the value of `next_cursor` unchanged.')
+  if (value === undefined || id === undefined || !isBigint(BigInt(value))) return null
   return { isEnd: side === 'b', value: BigInt(value), id }
 }

@@ -8,12 +8,6 @@ export interface TimeRange {
   toMs: number
 }
 
-/** A position in a list of calls, newest first: after this call. */
-export interface CallCursor {
-  admittedAtMs: number
-  callId: string
-}
-
 const Moment = Type.Optional(
   Type.String({
     format: 'moment',
@@ -23,12 +17,6 @@ const Moment = Type.Optional(
 )
 /** The parameters of `timeRange`. */
 export const TIME_RANGE = { from: Moment, to: Moment }
-
-/** A cursor as `formatCursor` prints it. */
-export const Cursor = Type.String({
-  format: 'cursor',
-  errorMessage: '`{param}` is not valid. Pass the value of `next_cursor` unchanged.',
-})
 
 const DEFAULT_DAYS = 30
 const DAYS_MAX = 366
@@ -46,15 +34,6 @@ export function timeRange({ from, to }: { from?: string; to?: string }, nowMs: n
     throw invalid('from', `Ask for ${DAYS_MAX} days at a time, at the most.`)
   return { fromMs, toMs }
 }
-
-/** Parses a cursor printed by `formatCursor`; null for another text. */
-export function parseCursor(text: string): CallCursor | null {
-  const match = /^(\d{1,15})\.([\w-]{1,64})$/.exec(Buffer.from(text, 'base64url').toString('latin1'))
-  return match?.[1] && match[2] ? { admittedAtMs: Number(match[1]), callId: match[2] } : null
-}
-
-export const formatCursor = ({ admittedAtMs, callId }: CallCursor): string =>
-  Buffer.from(`${admittedAtMs}.${callId}`).toString('base64url')
 
 const FIRST_YEAR = 1970
 const MOMENT = /^(\d{4})-(\d{2})-(\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/

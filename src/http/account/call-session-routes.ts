@@ -8,7 +8,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import { bySession } from '../account-api/account-access.ts'
-import { callSummary } from '../account-api/call-lists.ts'
+import { callView } from '../account-api/call-view.ts'
 
 /** How far back sessions are listed. */
 const RECENT_MS = 90 * DAY_MS
@@ -17,8 +17,8 @@ const SESSION_CHARS_MAX = 100
 /** The sessions of an account: calls that named the same conversation. */
 export const callSessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { clock } = app.accounts
-  const { reports, consoleSlots: slots } = app.billing
-  const { hooks, requester } = bySession(app, 'usage')
+  const { reports } = app.billing
+  const { hooks, requester, slots } = bySession(app, 'usage')
 
   const listing = { response: { 200: CallSessionList } }
   app.get('/call-sessions', { ...hooks, schema: listing }, async (request) => {
@@ -39,7 +39,7 @@ export const callSessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       throw new ApiError('not_found', 'No settled call of this account named this session.')
     return {
       ...sessionView(sumOf(id, calls)),
-      data: calls.map((call) => ({ ...callSummary(call), cached_tokens: call.cachedTokens })),
+      data: calls.map((call) => callView(call, 'owner')),
     }
   })
 }

@@ -5,13 +5,13 @@ import type { SessionStore } from '../../accounts/session-store.ts'
 import type { ListedCall } from '../../billing/call-records/call-record.ts'
 import type { CallRecords } from '../../billing/call-records/call-records.ts'
 import type { HoldStore, SpendableBalance } from '../../billing/holds/hold-store.ts'
-import { CallSummary } from '../../core/api/calls.ts'
+import { Generation } from '../../core/api/calls.ts'
 import { eventsOf } from '../../core/api/reference/stream-events.ts'
 import { LiveBalance, LiveBye } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { pollEvery } from '../../platform/process/poll-every.ts'
-import { callSummary } from '../account-api/call-lists.ts'
+import { callView } from '../account-api/call-view.ts'
 import { startEventStream, whenResponseCloses } from '../calls/event-stream.ts'
 import { actingOn } from '../plugins/session.ts'
 import { balanceView } from './account-view.ts'
@@ -40,7 +40,7 @@ export const liveRoute: FastifyPluginAsync = async (app) => {
     onRequest: [app.requirePermission('view')],
     // No HEAD: Node would send nothing of its response before its end.
     exposeHeadRoute: false,
-    schema: eventsOf(LiveBalance, CallSummary, LiveBye),
+    schema: eventsOf(LiveBalance, Generation, LiveBye),
   }
   app.get('/live', options, async (request, reply) => {
     const { account, stored } = actingOn(request)
@@ -76,7 +76,7 @@ export const liveRoute: FastifyPluginAsync = async (app) => {
       moved: () => {
         sendBalance().catch((error: unknown) => logger.warn({ err: error }, 'live balance read failed'))
       },
-      settled: (call) => send('call', callSummary(call)),
+      settled: (call) => send('call', callView(call, 'owner')),
       ended: (reason) => {
         send('bye', { reason } satisfies LiveBye)
         response.end()

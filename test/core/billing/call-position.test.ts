@@ -10,8 +10,6 @@ test('a cursor is what it was made of, up to the largest figure that the databas
 
 test('a forged cursor is refused as invalid', () => {
   for (const value of [2n ** 63n, -(2n ** 63n) - 1n, 9_999_999_999_999_999_999n])
-    expect(() => parseCallPosition(formatCallPosition({ isEnd: false, value, id: '' }))).toThrow(
-      expect.objectContaining({ code: 'invalid_request' }),
-    )
-  expect(() => parseCallPosition('no cursor')).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+    expect(parseCallPosition(formatCallPosition({ isEnd: false, value, id: '' }))).toBeNull()
+  expect(parseCallPosition('no cursor')).toBeNull()
 })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { BillingView, LedgerRow, TopUpPage, TopUpView } from '../../../src/core/api/billing.ts'
 import type { ByokKeyBody, ByokKeyList } from '../../../src/core/api/byok-keys.ts'
-import { CALL_SORTS, type CallDetail, type CallPage, type CallSummary } from '../../../src/core/api/calls.ts'
+import { CALL_SORTS, type CallDetail, type CallPage, type AccountCall } from '../../../src/core/api/calls.ts'
 import type { CreatedKey, KeyList } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
@@ -332,10 +332,10 @@ describe('usage', () => {
     )
     for (const wrong of ['interval=hour&from=2026-01-01&to=2026-06-01', 'time_zone=Nowhere', 'interval=week'])
       expect((await client.ask(`/console/api/usage/series?${wrong}`)).status).toBe(400)
-    const { data } = await client.json<Page<CallSummary>>('/console/api/calls')
+    const { data } = await client.json<Page<AccountCall>>('/console/api/calls')
     expect(sumUsd(data.map((row) => row.cost_usd))).toBe(cost)
     const list = async (query: string) =>
-      (await client.json<Page<CallSummary>>(`/console/api/calls?${query}`)).data.length
+      (await client.json<Page<AccountCall>>(`/console/api/calls?${query}`)).data.length
     expect(await list(`key_id=${one.key.id}`)).toBe(2)
     expect(await list('model=test/one')).toBe(3)
     expect(await list('status=failed')).toBe(1)
@@ -349,7 +349,7 @@ describe('usage', () => {
       expect([text, await list(`q=${text}`)]).toEqual([text, calls])
     // Where a call went is not told, by a search neither.
     expect(await list('q=words-12')).toBe(0)
-    const page = (query: string) => client.json<CallPage<CallSummary>>(`/console/api/calls?limit=2&${query}`)
+    const page = (query: string) => client.json<CallPage<AccountCall>>(`/console/api/calls?limit=2&${query}`)
     for (const sort of CALL_SORTS) {
       const [first, asc] = [await page(`sort=${sort}`), await page(`sort=${sort}&order=asc`)]
       const second = await page(`sort=${sort}&cursor=${first.next_cursor}`)
@@ -359,7 +359,7 @@ describe('usage', () => {
       if (sort !== 'first_token') expect(asc.data).toEqual(second.data.toReversed())
     }
     expect((await page('sort=cost&order=asc')).data[0]?.status).toBe('failed')
-    const from = await page(`at=${data[1]!.created_at}`)
+    const from = await page(`at=${data[1]!.timings.admitted_at}`)
     expect(from.data.map(({ id }) => id)).toEqual([data[2]!.id, data[3]!.id])
     expect((await page(`cursor=${from.previous_cursor}`)).data).toEqual((await page('')).data)
     expect((await client.ask('/console/api/calls?cursor=none')).status).toBe(400)
@@ -392,14 +392,14 @@ describe('usage', () => {
     await stack.settled(accountId)
     const labels = { title: 'Night mail', referer: 'mail.example', metadata: { batch: 'B-12' } }
     const found = async (query: string) =>
-      (await client.json<Page<CallSummary>>(`/console/api/calls?${query}`)).data.map((row) => row.id)
+      (await client.json<Page<AccountCall>>(`/console/api/calls?${query}`)).data.map((row) => row.id)
     for (const query of ['q=night', 'q=mail.example', 'q=batch=b-12', 'q=run-7', `q=${id}`])
       expect(await found(query)).toEqual([id])
     expect(await found('q=private')).toEqual([])
     expect(await found('q=Night&status=failed')).toEqual([])
     expect(await client.json<CallDetail>(`/console/api/calls/${id}`)).toMatchObject({ labels })
-    const { data } = await client.json<Page<CallSummary>>('/console/api/calls')
-    expect(data.map((row) => row.labels)).toEqual([labels, null])
+    const { data } = await client.json<Page<AccountCall>>('/console/api/calls')
+    expect(data.map((row) => row.labels)).toEqual([labels, undefined])
     const generation = await getAs(secret, `${stack.url}/v1/generations/${id}`)
     expect(await generation.json()).toMatchObject({ labels })
     const csv = await (await client.ask('/console/api/calls.csv?q=mail')).text()
@@ -415,7 +415,7 @@ describe('usage', () => {
       id,
       status: 'completed',
       rates: { prompt: '1.00', completion: '2.00' },
-      first_token_ms: expect.any(Number),
+      timings: { first_token_ms: expect.any(Number) },
     } satisfies Partial<Record<keyof CallDetail, unknown>>)
     expect(text).not.toMatch(/alpha|words-12|offer|attempt/)
   })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
 import type { CallSessionDetail, CallSessionList } from '../../../src/core/api/call-sessions.ts'
-import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
+import type { CallDetail, AccountCall } from '../../../src/core/api/calls.ts'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { PlaygroundSurfaces } from '../../../src/core/api/playground.ts'
 import type { LiveBalance, SessionView } from '../../../src/core/api/sessions.ts'
@@ -81,8 +81,7 @@ describe('the playground', () => {
     expect(detail).toMatchObject({
       key_id: keyId,
       status: 'completed',
-      prompt_tokens: stream.last.usage!.prompt_tokens,
-      completion_tokens: stream.last.usage!.completion_tokens,
+      usage: stream.last.usage!,
     })
     const { balance } = await client.json<SessionView>('/console/api/session')
     expect(balance.balance_usd).toBe(formatUsd(picoUsd(parseUsd('0.50') - parseUsd(detail.cost_usd))))
@@ -208,7 +207,7 @@ describe('the playground', () => {
     await stack.settled(accountId)
     const detail = await client.json<CallDetail>(`/console/api/calls/${response.headers.get('x-call-id')}`)
     expect(detail.status).toBe('cancelled')
-    expect(detail.completion_tokens).toBeLessThan(2_000)
+    expect(detail.usage.completion_tokens).toBeLessThan(2_000)
   })
 
   test('leaves no prompt, password, token or key in Redis, PostgreSQL or a log', async () => {
@@ -341,7 +340,7 @@ test('calls that name one session are its conversation, summed and in their orde
   const cost = calls.reduce((sum, { cost_usd }) => sum + parseUsd(cost_usd), 0n)
   expect(sums).toMatchObject({
     ...{ calls: 2, failed_calls: 0, cached_tokens: 0, cost_usd: formatUsd(picoUsd(cost)) },
-    completion_tokens: calls.reduce((sum, { completion_tokens }) => sum + completion_tokens, 0),
+    completion_tokens: calls.reduce((sum, { usage }) => sum + usage.completion_tokens, 0),
   })
   const { client: stranger } = await withKey()
   await expectError(await stranger.ask(address), 404, 'not_found')
@@ -383,7 +382,7 @@ describe('a preset', () => {
     })
     expect(count.status).toBe(200)
     await stack.settled(accountId)
-    const { data } = await client.json<{ data: CallSummary[] }>('/console/api/calls')
+    const { data } = await client.json<{ data: AccountCall[] }>('/console/api/calls')
     expect(data.map(({ labels }) => labels)).toEqual(calls.map(() => ({ preset: 'support@1' })))
   })
 
@@ -443,7 +442,7 @@ interface ExtendedCompletion {
 
 interface Live {
   balances: LiveBalance[]
-  calls: CallSummary[]
+  calls: AccountCall[]
   ended: 'bye' | 'closed' | null
   close(): void
 }

@@ -5,7 +5,7 @@ import {
   PROMPT_LOG_PURPOSE,
   prunePromptLogs,
 } from '../../../src/calls/prompt-logs/prompt-log-store.ts'
-import type { CallDetail, CallSummary, PromptLogView } from '../../../src/core/api/calls.ts'
+import type { CallDetail, AccountCall, PromptLogView } from '../../../src/core/api/calls.ts'
 import type { CreatedKey, DeletedPromptLogs, KeyView } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
@@ -72,7 +72,7 @@ describe('a key whose holder opted in', () => {
     // Lists say that there is a log, and nothing of it.
     const detail = await client.json<CallDetail>(`/console/api/calls/${id}`)
     expect(detail.prompt_log_until).toBe(expiresAt.toISOString())
-    const list = await client.json<Page<CallSummary>>('/console/api/calls')
+    const list = await client.json<Page<AccountCall>>('/console/api/calls')
     expect(list.data).toMatchObject([{ id, prompt_log_until: expiresAt.toISOString() }])
     expect(JSON.stringify([list, detail])).not.toContain('night mail')
   })

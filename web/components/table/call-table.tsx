@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import type { CallDetail, CallSort, CallSummary } from '../../../src/core/api/calls.ts'
+import type { AccountCall, CallSort, Generation } from '../../../src/core/api/calls.ts'
 import { labelTexts } from '../../lib/calls/call-labels.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 import { unitCount } from '../../lib/models/unit-prices.ts'
@@ -15,7 +15,7 @@ const USAGE_SOURCES: Record<string, string> = {
   counted: 'counted by Switchyard from the output',
   estimated: 'estimated by Switchyard, in part from the reasoning time',
   none: 'nothing was delivered',
-} satisfies Record<CallDetail['usage_source'], string>
+} satisfies Record<Generation['usage']['source'], string>
 
 /** How the tokens of a call were counted. */
 export const usageSource = (source: string): string => USAGE_SOURCES[source] ?? source
@@ -34,15 +34,18 @@ type InputPart = (typeof INPUT_PARTS)[number]
 
 /** The parts of a call's input that are not empty, as rows. */
 export const partsOfInput = (
-  call: Record<InputPart[1], number>,
+  usage: Partial<Record<InputPart[1], number>>,
   show: (part: { tokens: number; rate: InputPart[2] }) => ReactNode,
 ) =>
   Object.fromEntries(
-    INPUT_PARTS.map(([name, count, rate]) => [name, call[count] > 0 && show({ tokens: call[count], rate })]),
+    INPUT_PARTS.map(([name, count, rate]) => {
+      const tokens = usage[count] ?? 0
+      return [name, tokens > 0 && show({ tokens, rate })]
+    }),
   )
 
 /** How a call of a list ended: a dot for what completed, as most do, and else the word. */
-export const CallOutcome = ({ call }: { call: Pick<CallSummary, 'status' | 'error_code'> }) =>
+export const CallOutcome = ({ call }: { call: Pick<Generation, 'status' | 'error_code'> }) =>
   call.status === 'completed' ? (
     <span className="in-table inline-flex min-h-[1.4em] items-center" title="completed">
       <span className="size-1.5 rounded-full bg-good" aria-hidden="true" />
@@ -53,7 +56,7 @@ export const CallOutcome = ({ call }: { call: Pick<CallSummary, 'status' | 'erro
   )
 
 /** How a call ended, in a word. */
-export const CallStatus = ({ call }: { call: Pick<CallSummary, 'status' | 'error_code'> }) => (
+export const CallStatus = ({ call }: { call: Pick<Generation, 'status' | 'error_code'> }) => (
   <span className="row">
     <StateBadge state={call.status} />
     {call.error_code && <code className="text-sm whitespace-nowrap">{call.error_code}</code>}
@@ -76,7 +79,7 @@ export const CallTable = ({
   zone,
   sort,
 }: {
-  calls: readonly CallSummary[]
+  calls: readonly AccountCall[]
   keyNames?: ReadonlyMap<string, string>
   sort?: Omit<TableSort<string>, 'columns'>
   /** The time zone of the times; absent: the one chosen in this browser. */
@@ -91,20 +94,22 @@ export const CallTable = ({
         <TwoLines second={labelTexts(call.labels).join(' · ')}>
           <Link to="/calls/$id" params={{ id: call.id }}>
             <Breakable text={call.model} />
-            <span className="sr-only">, details of the call of {formatMoment(call.created_at, zone)}</span>
+            <span className="sr-only">
+              , details of the call of {formatMoment(call.timings.admitted_at, zone)}
+            </span>
           </Link>
         </TwoLines>
       ),
-      When: (call) => <Moment at={call.created_at} zone={zone} />,
+      When: (call) => <Moment at={call.timings.admitted_at} zone={zone} />,
       Status: (call) => (
         <>
           <CallOutcome call={call} /> {call.prompt_log_until && <Badge tone="accent">prompts logged</Badge>}
         </>
       ),
       Key: keyNames !== undefined && ((call) => keyNames.get(call.key_id) ?? <code>{call.key_id}</code>),
-      'Input / output tokens': (call) => <CallUsage of={call} />,
-      TTFT: (call) => formatDuration(call.first_token_ms),
-      Duration: (call) => formatDuration(call.duration_ms),
+      'Input / output tokens': (call) => <CallUsage of={call.usage} />,
+      TTFT: (call) => formatDuration(call.timings.first_token_ms),
+      Duration: (call) => formatDuration(call.timings.duration_ms),
       Cost: (call) => (
         <span className="whitespace-nowrap">
           <Money usd={call.cost_usd} />
@@ -130,9 +135,9 @@ export const TokensInOut = ({ of }: { of: { prompt_tokens: number; completion_to
 export const CallUsage = ({
   of,
 }: {
-  of: Pick<CallSummary, 'prompt_tokens' | 'completion_tokens' | 'units' | 'unit'>
+  of: { prompt_tokens: number; completion_tokens: number; units?: number; unit?: string | null }
 }) =>
-  of.unit === null || of.units === 0 ? (
+  !of.unit || !of.units ? (
     <TokensInOut of={of} />
   ) : (
     <span className="whitespace-nowrap">{unitCount(of.unit, of.units)}</span>

@@ -1,9 +1,9 @@
-import type { CallSummary } from '../../../src/core/api/calls.ts'
+import type { Generation } from '../../../src/core/api/calls.ts'
 import { lastDays } from '../format.ts'
 import { addDays } from '../usage-view.ts'
 import { type CallPlace, PLACE_PARAMETERS } from './call-order.ts'
 
-type CallStatus = CallSummary['status']
+type CallStatus = Generation['status']
 
 /** The filters of the operators' page of calls; every field is in the address. */
 export interface OperatorCallFilters extends CallPlace {

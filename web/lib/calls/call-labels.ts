@@ -1,7 +1,7 @@
 import type { Labels } from '../../../src/core/api/calls.ts'
 
 /** What is known of the request of a call, each as a text that the request log finds it by. */
-export const labelTexts = (labels: Labels | null): string[] => [
+export const labelTexts = (labels: Labels | null | undefined): string[] => [
   ...(labels?.title ? [labels.title] : []),
   ...(labels?.referer ? [labels.referer] : []),
   ...(labels?.preset ? [`@preset/${labels.preset}`] : []),

@@ -95,8 +95,8 @@ function CompletionFacts({ completion }: { completion: Completion }) {
       facts={{
         'First token': formatDuration(firstTokenMs),
         Total: formatDuration(durationMs),
-        'Input tokens': tokens(usage?.promptTokens ?? call?.prompt_tokens),
-        'Output tokens': tokens(usage?.completionTokens ?? call?.completion_tokens),
+        'Input tokens': tokens(usage?.promptTokens ?? call?.usage.prompt_tokens),
+        'Output tokens': tokens(usage?.completionTokens ?? call?.usage.completion_tokens),
         Cost: cost === undefined && isLoading ? 'settling …' : <Money usd={cost} />,
       }}
     />
