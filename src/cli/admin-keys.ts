@@ -8,12 +8,20 @@ import { type AdminCommands, type AdminContext, accountIdOf } from './admin-comm
 import { readUsd } from './command-input.ts'
 import { list, named, one, UsageError, withSecret } from './run-command.ts'
 
-const view = (key: Parameters<typeof keyView>[0]) => named('key_id', keyView(key))
+/** A key as commands print it. Scripts read the operator's limits without whose they are. */
+export function printedKey(key: StoredKey) {
+  const { operator_requests_per_minute, operator_concurrent_calls, ...view } = keyView(key)
+  return {
+    ...named('key_id', view),
+    requests_per_minute: operator_requests_per_minute,
+    concurrent_calls: operator_concurrent_calls,
+  }
+}
 
 /** The output for a new key. */
 export function issued({ key, secret }: { key: StoredKey; secret: string }) {
   const note = 'This is the only time the key is shown. Keep it where only your server reads it.'
-  return withSecret('key', secret, note, view(key))
+  return withSecret('key', secret, note, printedKey(key))
 }
 
 function newKey({ input }: AdminContext): NewKey {
@@ -50,12 +58,12 @@ export const keyCommands: AdminCommands = {
 
   async 'key list'(context) {
     const found = await context.keys.list(await accountIdOf(context, context.input.option('account')))
-    return list('keys', found.map(view), 'There are no keys.')
+    return list('keys', found.map(printedKey), 'There are no keys.')
   },
 
   async 'key revoke'({ keyManagement, operator, input }) {
     const keyId = input.subject('name the key: its id, as in key list')
-    return one(view(await keyManagement.revoke(operator, keyId)))
+    return one(printedKey(await keyManagement.revoke(operator, keyId)))
   },
 }
 

@@ -1,9 +1,8 @@
 import type { StoredOperator } from '../accounts/operators/operator-store.ts'
 import { OPERATOR_ROLES, type OperatorRole } from '../core/accounts/operator-permissions.ts'
-import { keyView } from '../http/admin/account-routes.ts'
 import { operatorView } from '../http/admin/operator-routes.ts'
 import type { AdminCommands, AdminContext } from './admin-command.ts'
-import { issued } from './admin-keys.ts'
+import { issued, printedKey } from './admin-keys.ts'
 import { list, named, one, UsageError } from './run-command.ts'
 
 const view = (operator: StoredOperator) => named('operator_id', operatorView(operator))
@@ -72,7 +71,7 @@ export const operatorCommands: AdminCommands = {
     const given = input.option('operator')
     const owner = given === undefined ? undefined : (await operatorManagement.findNamed(given)).id
     const keys = await operatorManagement.listKeys(owner)
-    const views = keys.map((key) => ({ ...named('key_id', keyView(key)), operator_id: key.operatorId }))
+    const views = keys.map((key) => ({ ...printedKey(key), operator_id: key.operatorId }))
     return list('admin_keys', views, 'There are no admin keys.')
   },
 }

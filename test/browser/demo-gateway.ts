@@ -75,7 +75,7 @@ async function createKeys(client: ConsoleClient): Promise<CreatedKey[]> {
   const create = (body: Record<string, unknown>) => client.json<CreatedKey>('/console/api/keys', { body })
   const keys = [
     await create({ name: 'checkout-service, production', limit_usd: '100.00', limit_reset: 'monthly' }),
-    await create({ name: 'search-service, production', requests_per_minute: 120 }),
+    await create({ name: 'search-service, production', customer_requests_per_minute: 120 }),
     await create({ name: 'notebook', limit_usd: '5.00', limit_reset: 'daily' }),
   ]
   const old = await create({ name: 'prototype' })

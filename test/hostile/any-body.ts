@@ -65,8 +65,8 @@ const takenBodies = (model: string): Record<string, object> => ({
     limit_usd: '1.00',
     limit_reset: 'daily',
     expires_at: '2099-01-01T00:00:00Z',
-    requests_per_minute: 10,
-    concurrent_calls: 5,
+    customer_requests_per_minute: 10,
+    customer_concurrent_calls: 5,
   },
   '/admin/api/session': { admin_key: `sk-sy-admin-${'a'.repeat(49)}` },
 })

@@ -1,4 +1,5 @@
 import {
+  apiFieldOf,
   changeBounds,
   type KeyAuthority,
   type SettingBounds,
@@ -39,12 +40,14 @@ export function createEditKey(options: {
 /** Adds the authority to an edit, if the edit undoes nothing of a higher one. Throws ApiError. */
 function authorize(current: StoredKey, edit: KeyEdit, by: KeyAuthority): AuthorizedEdit {
   const change = changeBounds((current.bounds ?? {}) as SettingBounds, current, edit, by)
-  if (change.kind === 'refused')
+  if (change.kind === 'refused') {
+    const param = apiFieldOf(change.field)
     throw new ApiError(
       'not_permitted',
-      `\`${change.field}\` was set by ${AUTHORS[change.setBy]}. You can only tighten it.`,
-      { param: change.field },
+      `\`${param}\` was set by ${AUTHORS[change.setBy]}. You can only tighten it.`,
+      { param },
     )
+  }
   return { ...edit, ...pauseOf(current, edit, by), bounds: change.bounds }
 }
 

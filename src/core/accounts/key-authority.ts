@@ -30,7 +30,7 @@ export const UNLIMITED: LimitingSettings = {
   allowedProviders: [],
 }
 
-/** The limits by field names of the API, as stored JSON. A field without a limit is absent. */
+/** The limits as stored JSON. A field without a limit is absent. */
 export type KeyBound = {
   limit_usd?: { pico: string; reset: LimitReset }
   expires_at?: string
@@ -41,10 +41,14 @@ export type KeyBound = {
 }
 export type BoundField = keyof KeyBound
 
+/** A bounded field's name in the API, where rate limits say whose they are. */
+export const apiFieldOf = (field: string): string =>
+  field === 'requests_per_minute' || field === 'concurrent_calls' ? `customer_${field}` : field
+
 /** The limits set by managers and operators, which bound everyone below them. */
 export type SettingBounds = Partial<Record<Exclude<KeyAuthority, 'creator'>, KeyBound>>
 
-/** The API field of each setting. */
+/** The bound of each setting. */
 const FIELDS: Record<keyof LimitingSettings, BoundField> = {
   limitPico: 'limit_usd',
   limitReset: 'limit_usd',
@@ -91,13 +95,12 @@ export function changeBounds(
   return { kind: 'permitted', bounds: Object.fromEntries(inForce) }
 }
 
-/** The bounded fields for an authority, each with the lowest authority that set it, whose bound is the narrowest. */
-export function boundedBy(
-  bounds: SettingBounds,
-  below: KeyAuthority,
-): Partial<Record<BoundField, KeyAuthority>> {
+/** The bounded fields of the API for an authority, each with the lowest authority that set it, whose bound is the narrowest. */
+export function boundedBy(bounds: SettingBounds, below: KeyAuthority): Record<string, KeyAuthority> {
   const above = (['operator', 'manager'] as const).filter((other) => standsAbove(other, below))
-  return Object.fromEntries(above.flatMap((by) => Object.keys(bounds[by] ?? {}).map((field) => [field, by])))
+  return Object.fromEntries(
+    above.flatMap((by) => Object.keys(bounds[by] ?? {}).map((field) => [apiFieldOf(field), by])),
+  )
 }
 
 function boundOf(settings: LimitingSettings): KeyBound {

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { KEY_AUTHORITIES } from '../accounts/key-authority.ts'
 import { KEY_SCOPES } from '../accounts/key-scope.ts'
 import { BudgetState } from './budgets.ts'
-import { CLOSED, count, line, nullable, RATE_LIMIT_FIELDS, usd } from './request-fields.ts'
+import { CLOSED, count, line, nullable, usd } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 export const LimitResetName = Type.Enum(['none', 'daily', 'weekly', 'monthly'])
@@ -25,15 +25,15 @@ export const KeyView = Type.Object({
   remaining_usd: nullable(Type.String()),
   /** When the period ends; null: never. */
   resets_at: nullable(Type.String()),
-  /** The effective limits, default or set. */
-  requests_per_minute: Type.Number(),
-  concurrent_calls: Type.Number(),
-  /** Set by the holder; null: the maximum that the operator grants. */
-  own_requests_per_minute: nullable(Type.Number()),
-  own_concurrent_calls: nullable(Type.Number()),
-  /** The maximum that the operator grants the key. */
-  max_requests_per_minute: Type.Number(),
-  max_concurrent_calls: Type.Number(),
+  /** The limits in effect: the lower of the next two. */
+  effective_requests_per_minute: Type.Number(),
+  effective_concurrent_calls: Type.Number(),
+  /** Set by the customer; null: the operator's. */
+  customer_requests_per_minute: nullable(Type.Number()),
+  customer_concurrent_calls: nullable(Type.Number()),
+  /** The operator's, set for the key or the default: the maximum of the customer's. */
+  operator_requests_per_minute: Type.Number(),
+  operator_concurrent_calls: Type.Number(),
   paused_at: nullable(Type.String()),
   /** The authority that paused it; lower ones cannot resume it. Null: not paused, or unknown. */
   paused_by: nullable(Type.Enum([...KEY_AUTHORITIES])),
@@ -102,26 +102,30 @@ const SCOPES_FIELD = {
   ),
 }
 
-/** The settings of a new key that operators may also set. Its limits are at most those of the gateway. */
-export const newKeyBody = (limits: NewKeyLimits) => Type.Object(newKeyFields(limits), CLOSED)
+const NEW_KEY_FIELDS = { name, ...BOUND_FIELDS, ...ALLOW_LIST_FIELDS }
+const OPERATOR_LIMITS = { operator_requests_per_minute: count(), operator_concurrent_calls: count() }
 
-/** POST /console/api/keys → 201 CreatedKey. */
+/** POST /admin/api/accounts/:id/keys → 201 CreatedOperatorKey. */
+export const NewCustomerKeyBody = Type.Object({ ...NEW_KEY_FIELDS, ...OPERATOR_LIMITS }, CLOSED)
+export type NewCustomerKeyBody = Static<typeof NewCustomerKeyBody>
+
+/** POST /console/api/keys → 201 CreatedKey. The limits are at most those of the gateway. */
 export const newOwnKeyBody = (limits: NewKeyLimits) =>
-  Type.Object({ ...newKeyFields(limits), ...SCOPES_FIELD }, CLOSED)
+  Type.Object(
+    {
+      ...NEW_KEY_FIELDS,
+      customer_requests_per_minute: count(limits.requestsPerMinute),
+      customer_concurrent_calls: count(limits.concurrentCalls),
+      ...SCOPES_FIELD,
+    },
+    CLOSED,
+  )
 export type NewKeyBody = Static<ReturnType<typeof newOwnKeyBody>>
 
 interface NewKeyLimits {
   requestsPerMinute: number
   concurrentCalls: number
 }
-
-const newKeyFields = (limits: NewKeyLimits) => ({
-  name,
-  ...BOUND_FIELDS,
-  requests_per_minute: count(limits.requestsPerMinute),
-  concurrent_calls: count(limits.concurrentCalls),
-  ...ALLOW_LIST_FIELDS,
-})
 
 /**
  * PATCH /console/api/keys/:id → 200 KeyView. Absent fields are unchanged, null removes a limit; rate limits up to the
@@ -132,7 +136,8 @@ export const KeyEditBody = Type.Object(
   {
     name: Type.Optional(name),
     ...BOUND_FIELDS,
-    ...RATE_LIMIT_FIELDS,
+    customer_requests_per_minute: count(),
+    customer_concurrent_calls: count(),
     ...ALLOW_LIST_FIELDS,
     ...SCOPES_FIELD,
     /** 1 to 30: keeps prompts and completions of later calls. Null: keeps none. */
@@ -165,8 +170,8 @@ export const OperatorKey = Type.Object({
   limit_usd: nullable(DecimalUsd),
   limit_reset: LimitResetName,
   /** Set by an operator; null: the default. */
-  requests_per_minute: nullable(Type.Number()),
-  concurrent_calls: nullable(Type.Number()),
+  operator_requests_per_minute: nullable(Type.Number()),
+  operator_concurrent_calls: nullable(Type.Number()),
   /** Set by the customer; lowers the two above. */
   customer_requests_per_minute: nullable(Type.Number()),
   customer_concurrent_calls: nullable(Type.Number()),
@@ -192,7 +197,7 @@ export type CreatedOperatorKey = Static<typeof CreatedOperatorKey>
 export const KeyLimitsRequest = Type.Object(
   {
     ...BOUND_FIELDS,
-    ...RATE_LIMIT_FIELDS,
+    ...OPERATOR_LIMITS,
     name: Type.Optional(name),
   },
   CLOSED,

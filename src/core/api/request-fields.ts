@@ -45,7 +45,7 @@ export const usd = (name: string) =>
 /** A whole number from 1; null for none. */
 export const count = (maximum = 1_000_000) => Type.Optional(nullable(Type.Integer({ minimum: 1, maximum })))
 
-/** Rate limits set by an operator. Absent: unchanged; null: the default. */
+/** Rate limits of an account, set by an operator. Absent: unchanged; null: the default. */
 export const RATE_LIMIT_FIELDS = { requests_per_minute: count(), concurrent_calls: count() }
 
 const USD_DECIMALS = 12

@@ -1,16 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { InvitationDelivery } from '../../accounts/account-invitation.ts'
 import { AccountInvited, AccountOpened, NewAccountRequest } from '../../core/api/accounts.ts'
-import { CreatedOperatorKey, newKeyBody } from '../../core/api/keys.ts'
+import { CreatedOperatorKey, NewCustomerKeyBody } from '../../core/api/keys.ts'
 import { normalizeEmail } from '../../core/kernel/email-address.ts'
 import { parseUsd } from '../../core/kernel/money.ts'
 import { readNewKey } from '../account/keys/read-key-settings.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 import { accountView, keyView } from './account-routes.ts'
-
-/** Operators can set any limits. */
-const NO_LIMITS = { requestsPerMinute: 1_000_000, concurrentCalls: 1_000_000 }
 
 /** Opening accounts for customers, inviting them, and issuing their keys. */
 export const accountOpeningRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -46,19 +43,12 @@ export const accountOpeningRoutes: FastifyPluginAsyncTypebox = async (app) => {
     '/accounts/:id/keys',
     {
       ...needs('accounts.write'),
-      schema: { params: OfId, body: newKeyBody(NO_LIMITS), response: { 201: CreatedOperatorKey } },
+      schema: { params: OfId, body: NewCustomerKeyBody, response: { 201: CreatedOperatorKey } },
     },
     async (request, reply) => {
       const { id } = await accountManagement.find(request.params.id)
-      const { customerRequestsPerMinute, customerConcurrentCalls, ...settings } = readNewKey(
-        request.body,
-        clock(),
-      )
-      const { key, secret } = await accountOpening.issueKey(askingOperator(request), id, {
-        ...settings,
-        requestsPerMinute: customerRequestsPerMinute ?? null,
-        concurrentCalls: customerConcurrentCalls ?? null,
-      })
+      const settings = readNewKey(request.body, clock())
+      const { key, secret } = await accountOpening.issueKey(askingOperator(request), id, settings)
       return reply.code(201).send({ secret, key: keyView(key) })
     },
   )

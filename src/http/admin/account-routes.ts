@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
+import { type TObject, Type } from 'typebox'
 import {
   type Account,
   type AccountSummary,
@@ -101,7 +101,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { id } = await find(request.params.id)
-      const limits = readRateLimits(request.body, Object.keys(AccountLimitsRequest.properties))
+      const limits = readRateLimits(request.body)
       await accountManagement.setLimits(askingOperator(request), id, limits)
       return detailOf(id)
     },
@@ -218,7 +218,12 @@ const listedAccountView = (account: AccountSummary): ListedAccount => jsonView(L
 
 /** A key without its secret. */
 export const keyView = (key: StoredKey): OperatorKey =>
-  jsonView(OperatorKey, { ...key, hint: `${key.prefix}…${key.suffix}` })
+  jsonView(OperatorKey, {
+    ...key,
+    hint: `${key.prefix}…${key.suffix}`,
+    operatorRequestsPerMinute: key.requestsPerMinute,
+    operatorConcurrentCalls: key.concurrentCalls,
+  })
 
 export const topUpView = (payment: Payment): OperatorTopUp => jsonView(OperatorTopUp, payment)
 
@@ -236,13 +241,18 @@ const spendView = (row: UsageRow): OperatorAccountDetail['spend'][number] => ({
   cost_usd: formatUsd(row.chargePico),
 })
 
-/** Reads rate limits; absent limits stay absent. Throws ApiError `invalid_request` for a body without a field. */
-export function readRateLimits(body: AccountLimitsRequest, known: readonly string[]): Partial<RateLimits> {
-  if (Object.keys(body).length === 0)
-    throw new ApiError('invalid_request', `Send at least one of ${known.join(', ')}.`)
+/** Reads rate limits; absent limits stay absent. */
+function readRateLimits(body: AccountLimitsRequest): Partial<RateLimits> {
+  refuseEmpty(body, AccountLimitsRequest)
   const { requests_per_minute: requestsPerMinute, concurrent_calls: concurrentCalls } = body
   return {
     ...(requestsPerMinute !== undefined && { requestsPerMinute }),
     ...(concurrentCalls !== undefined && { concurrentCalls }),
   }
+}
+
+/** Throws ApiError `invalid_request` for a body without a field. */
+export function refuseEmpty(body: object, { properties }: TObject): void {
+  if (Object.keys(body).length === 0)
+    throw new ApiError('invalid_request', `Send at least one of ${Object.keys(properties).join(', ')}.`)
 }

@@ -6,7 +6,7 @@ import type { KeyLimits } from '../../operators/key-management.ts'
 import { readExpiry } from '../account/keys/read-key-settings.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
-import { keyView, readRateLimits } from './account-routes.ts'
+import { keyView, refuseEmpty } from './account-routes.ts'
 
 /** Keys of accounts: revoke, pause, resume and edit. */
 export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -49,11 +49,14 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
 }
 
 function readLimits(body: KeyLimitsRequest, nowMs: number): KeyLimits {
+  refuseEmpty(body, KeyLimitsRequest)
   const { limit_usd: limit, limit_reset: reset, name, expires_at: expiresAt } = body
+  const { operator_requests_per_minute: requestsPerMinute, operator_concurrent_calls: concurrentCalls } = body
   return {
     ...(name !== undefined && { name: name.trim() }),
     ...(expiresAt !== undefined && { expiresAt: readExpiry(expiresAt, nowMs) }),
-    ...readRateLimits(body, Object.keys(KeyLimitsRequest.properties)),
+    ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+    ...(concurrentCalls !== undefined && { concurrentCalls }),
     ...(limit !== undefined && { limitPico: readUsd(limit) }),
     ...(reset !== undefined && { limitReset: reset ?? 'none' }),
   }

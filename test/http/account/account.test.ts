@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { BillingView, LedgerRow, TopUpPage, TopUpView } from '../../../src/core/api/billing.ts'
 import type { ByokKeyBody, ByokKeyList } from '../../../src/core/api/byok-keys.ts'
-import { CALL_SORTS, type CallDetail, type CallPage, type AccountCall } from '../../../src/core/api/calls.ts'
+import { type AccountCall, CALL_SORTS, type CallDetail, type CallPage } from '../../../src/core/api/calls.ts'
 import type { CreatedKey, KeyList } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
@@ -86,8 +86,8 @@ describe('API keys', () => {
       name: '',
       limit_usd: '0.25',
       limit_reset: 'daily',
-      requests_per_minute: 7,
-      concurrent_calls: 3,
+      customer_requests_per_minute: 7,
+      customer_concurrent_calls: 3,
     })
     const { id } = await call(secret)
     await stack.settled(await accountOf(client))
@@ -99,8 +99,8 @@ describe('API keys', () => {
       limit_usd: '0.25',
       limit_reset: 'daily',
       spent_usd: cost,
-      requests_per_minute: 7,
-      concurrent_calls: 3,
+      effective_requests_per_minute: 7,
+      effective_concurrent_calls: 3,
       last_used_at: expect.stringMatching(/^\d{4}-/),
       resets_at: expect.stringMatching(/T00:00:00.000Z$/),
     })

@@ -33,9 +33,17 @@ test.each([
   ['a limit that is no amount', { limit_usd: 'much' }, 'limit_usd'],
   ['a name of two lines', { name: 'a\nb' }, 'name'],
   ['a name that is too long', { name: 'x'.repeat(101) }, 'name'],
-  ['no requests at all', { requests_per_minute: 0 }, 'requests_per_minute'],
-  ['more requests than the operator grants', { requests_per_minute: 601 }, 'requests_per_minute'],
-  ['more calls at once than the operator grants', { concurrent_calls: 101 }, 'concurrent_calls'],
+  ['no requests at all', { customer_requests_per_minute: 0 }, 'customer_requests_per_minute'],
+  [
+    'more requests than the operator grants',
+    { customer_requests_per_minute: 601 },
+    'customer_requests_per_minute',
+  ],
+  [
+    'more calls at once than the operator grants',
+    { customer_concurrent_calls: 101 },
+    'customer_concurrent_calls',
+  ],
 ])('a key is neither made nor edited with %s', async (_, body, param) => {
   const client = await signedUp(stack.url)
   const { key } = await newKey(client)
@@ -68,10 +76,20 @@ test('an edit of nothing is refused', async () => {
 describe('a key is edited by its holder:', () => {
   test('what is named changes, null lifts it, and the rest stays', async () => {
     const client = await signedUp(stack.url)
-    const { key } = await newKey(client, { limit_usd: '1', limit_reset: 'weekly', concurrent_calls: 5 })
+    const { key } = await newKey(client, {
+      limit_usd: '1',
+      limit_reset: 'weekly',
+      customer_concurrent_calls: 5,
+    })
     const expires = new Date(Date.now() + 3_600_000).toISOString()
     const all = { name: ' server ', limit_usd: 0.000001, limit_reset: 'daily', expires_at: expires }
-    expect(await edited(client, key, { ...all, requests_per_minute: 30, concurrent_calls: null })).toEqual({
+    expect(
+      await edited(client, key, {
+        ...all,
+        customer_requests_per_minute: 30,
+        customer_concurrent_calls: null,
+      }),
+    ).toEqual({
       ...key,
       name: 'server',
       limit_usd: '0.000001',
@@ -79,33 +97,33 @@ describe('a key is edited by its holder:', () => {
       limit_reset: 'daily',
       resets_at: expect.stringMatching(/T00:00:00.000Z$/),
       expires_at: expires,
-      requests_per_minute: 30,
-      own_requests_per_minute: 30,
-      concurrent_calls: 100,
-      own_concurrent_calls: null,
+      effective_requests_per_minute: 30,
+      customer_requests_per_minute: 30,
+      effective_concurrent_calls: 100,
+      customer_concurrent_calls: null,
     })
     const lifted = await edited(client, key, { limit_usd: null, expires_at: null })
     expect(lifted).toMatchObject({ name: 'server', limit_usd: null, limit_reset: 'none', expires_at: null })
-    expect(lifted.requests_per_minute).toBe(30)
+    expect(lifted.effective_requests_per_minute).toBe(30)
     expect(await client.json<KeyView>(`/console/api/keys/${key.id}`)).toEqual(lifted)
   })
 
   test('rate limits go up to what the operator grants the key, and no further', async () => {
     const client = await signedUp(stack.url)
     const { key } = await newKey(client)
-    const most = { max_requests_per_minute: 600, max_concurrent_calls: 100 }
-    expect(await edited(client, key, { requests_per_minute: 600 })).toMatchObject(most)
-    await expectError(await edit(client, key, { requests_per_minute: 601 }), 400, 'invalid_request')
+    const most = { operator_requests_per_minute: 600, operator_concurrent_calls: 100 }
+    expect(await edited(client, key, { customer_requests_per_minute: 600 })).toMatchObject(most)
+    await expectError(await edit(client, key, { customer_requests_per_minute: 601 }), 400, 'invalid_request')
     await stack.postgres.apiKey.update({
       where: { id: key.id },
       data: { requestsPerMinute: 900, concurrentCalls: 2 },
     })
-    expect(await edited(client, key, { requests_per_minute: 900 })).toMatchObject({
-      requests_per_minute: 900,
-      max_requests_per_minute: 900,
-      max_concurrent_calls: 2,
+    expect(await edited(client, key, { customer_requests_per_minute: 900 })).toMatchObject({
+      effective_requests_per_minute: 900,
+      operator_requests_per_minute: 900,
+      operator_concurrent_calls: 2,
     })
-    await expectError(await edit(client, key, { concurrent_calls: 3 }), 400, 'invalid_request')
+    await expectError(await edit(client, key, { customer_concurrent_calls: 3 }), 400, 'invalid_request')
   })
 
   test('a revoked key stays as it was', async () => {
@@ -197,21 +215,21 @@ describe('what somebody above did to a key', () => {
     expect(await turn(developer, key, 'pause')).toMatchObject({ paused_by: 'creator' })
     expect(await turn(developer, key, 'resume')).toMatchObject({ state: 'active' })
 
-    const limits = { limit_usd: '3.00', requests_per_minute: 50, allowed_models: ['test/one'] }
+    const limits = { limit_usd: '3.00', customer_requests_per_minute: 50, allowed_models: ['test/one'] }
     expect((await edited(owner, key, limits)).bounded_by).toEqual({})
     expect((await developer.json<KeyView>(path)).bounded_by).toEqual({
-      ...{ limit_usd: 'manager', requests_per_minute: 'manager', allowed_models: 'manager' },
+      ...{ limit_usd: 'manager', customer_requests_per_minute: 'manager', allowed_models: 'manager' },
     })
     for (const [field, looser] of [
       ['limit_usd', null],
-      ['requests_per_minute', 51],
+      ['customer_requests_per_minute', 51],
       ['allowed_models', []],
     ] as const) {
       const error = await expectError(await edit(developer, key, { [field]: looser }), 403, 'not_permitted')
       expect(error).toMatchObject({ param: field, message: expect.stringContaining('owner or admin') })
     }
-    await edited(developer, key, { limit_usd: '1.00', requests_per_minute: 10 })
-    await edited(admin, key, { limit_usd: null, requests_per_minute: null, allowed_models: [] })
+    await edited(developer, key, { limit_usd: '1.00', customer_requests_per_minute: 10 })
+    await edited(admin, key, { limit_usd: null, customer_requests_per_minute: null, allowed_models: [] })
     expect(await edited(developer, key, { limit_usd: '9.00' })).toMatchObject({ bounded_by: {} })
   })
 })

@@ -5,7 +5,7 @@ import {
   PROMPT_LOG_PURPOSE,
   prunePromptLogs,
 } from '../../../src/calls/prompt-logs/prompt-log-store.ts'
-import type { CallDetail, AccountCall, PromptLogView } from '../../../src/core/api/calls.ts'
+import type { AccountCall, CallDetail, PromptLogView } from '../../../src/core/api/calls.ts'
 import type { CreatedKey, DeletedPromptLogs, KeyView } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import type { Page } from '../../../src/core/api/shared.ts'

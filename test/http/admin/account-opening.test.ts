@@ -158,9 +158,9 @@ describe('a key that an operator issues', () => {
 
   test('works with its limits, and its secret is shown once', async () => {
     const { accountId } = await stack.account('1.00')
-    const { key, secret } = await issue(accountId, { limit_usd: '5.00', requests_per_minute: 5_000 })
+    const { key, secret } = await issue(accountId, { limit_usd: '5.00', operator_requests_per_minute: 5_000 })
     expect(key).toMatchObject({
-      ...{ account_id: accountId, name: 'for them', limit_usd: '5.00', requests_per_minute: 5_000 },
+      ...{ account_id: accountId, name: 'for them', limit_usd: '5.00', operator_requests_per_minute: 5_000 },
       customer_requests_per_minute: null,
     })
     expect(await statusOf(secret)).toBe(200)

@@ -261,11 +261,11 @@ describe('keys', () => {
     expect((await callOf(owner)).errorCode).toBe('key_limit_exceeded')
     await admin.post(`/keys/${owner.keyId}/limits`, {
       limit_usd: '2.00',
-      requests_per_minute: 5,
+      operator_requests_per_minute: 5,
     } satisfies KeyLimitsRequest)
     expect((await callOf(owner)).status).toBe(200)
     const lifted = await admin.post<OperatorKey>(`/keys/${owner.keyId}/limits`, { limit_usd: null })
-    expect(lifted).toMatchObject({ limit_usd: null, requests_per_minute: 5 })
+    expect(lifted).toMatchObject({ limit_usd: null, operator_requests_per_minute: 5 })
     await stack.settled(owner.accountId)
     expect((await stack.command('audit')).json).toMatchObject({ ok: true })
     await expectError(await admin.send('POST', `/keys/${owner.keyId}/limits`, {}), 400, 'invalid_request')

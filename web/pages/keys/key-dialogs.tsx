@@ -18,7 +18,7 @@ export function NewKeyDialog(props: { defaults: KeyList['defaults'] | undefined;
       send={(values) =>
         requestJson<CreatedKey>('POST', '/console/api/keys', {
           name: '',
-          ...changedSettings(values, NEW_KEY),
+          ...changedSettings(values, NEW_KEY, 'customer'),
         } satisfies NewKeyBody)
       }
       stale={STALE}
@@ -43,8 +43,8 @@ const SECRET = { of: 'the key', copy: 'Copy key', warning: "Copy this key now. W
 export function EditKeyDialog({ apiKey, onClose }: { apiKey: KeyView; onClose: () => void }) {
   const before = valuesOf(apiKey)
   const maxima = {
-    requests_per_minute: apiKey.max_requests_per_minute,
-    concurrent_calls: apiKey.max_concurrent_calls,
+    requests_per_minute: apiKey.operator_requests_per_minute,
+    concurrent_calls: apiKey.operator_concurrent_calls,
   }
   return (
     <FormDialog
@@ -52,7 +52,7 @@ export function EditKeyDialog({ apiKey, onClose }: { apiKey: KeyView; onClose: (
       submit="Save changes"
       fields={keyFields(before, maxima)}
       send={async (values) => {
-        const changed = changedSettings(values, before)
+        const changed = changedSettings(values, before, 'customer')
         if (Object.keys(changed).length > 0)
           await requestJson<KeyView>('PATCH', path`/console/api/keys/${apiKey.id}`, changed)
       }}

@@ -35,8 +35,14 @@ export function KeyFacts({ apiKey }: { apiKey: KeyView }) {
         rows={{
           State: apiKey.state === 'active' ? 'active' : state,
           'Spending limit': <SpendingLimit apiKey={apiKey} />,
-          'Requests per minute': limitText(apiKey.requests_per_minute, apiKey.max_requests_per_minute),
-          'Concurrent requests': limitText(apiKey.concurrent_calls, apiKey.max_concurrent_calls),
+          'Requests per minute': limitText(
+            apiKey.effective_requests_per_minute,
+            apiKey.operator_requests_per_minute,
+          ),
+          'Concurrent requests': limitText(
+            apiKey.effective_concurrent_calls,
+            apiKey.operator_concurrent_calls,
+          ),
           Models: <Names names={apiKey.allowed_models} />,
           Providers: <Names names={apiKey.allowed_providers} />,
           Permissions:
@@ -67,8 +73,8 @@ const pausedText = (at: string, by: KeyAuthority | null): string =>
 const FIELDS: Record<string, string> = {
   limit_usd: 'spending limit',
   expires_at: 'expiry',
-  requests_per_minute: 'requests per minute',
-  concurrent_calls: 'concurrent requests',
+  customer_requests_per_minute: 'requests per minute',
+  customer_concurrent_calls: 'concurrent requests',
   allowed_models: 'models',
   allowed_providers: 'providers',
 }

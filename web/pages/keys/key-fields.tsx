@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { KeyScope } from '../../../src/core/accounts/key-scope.ts'
 import type { Permission } from '../../../src/core/accounts/member-permissions.ts'
-import type { KeyEditBody, KeyView, LimitResetName } from '../../../src/core/api/keys.ts'
+import type { KeyEditBody, KeyLimitsRequest, KeyView, LimitResetName } from '../../../src/core/api/keys.ts'
 import { keysQuery, modelsQuery, sessionQuery } from '../../api/queries.ts'
 import { CheckField } from '../../components/form/fields.tsx'
 import type { BoundField, FieldSpec, FormFields } from '../../components/form/form.tsx'
@@ -47,8 +47,8 @@ export const valuesOf = (key: KeyView): KeyValues => ({
   limit_usd: key.limit_usd ?? '',
   limit_reset: key.limit_reset,
   expires_at: key.expires_at === null ? '' : dayIn(shownZone(), new Date(key.expires_at)),
-  requests_per_minute: String(key.own_requests_per_minute ?? ''),
-  concurrent_calls: String(key.own_concurrent_calls ?? ''),
+  requests_per_minute: String(key.customer_requests_per_minute ?? ''),
+  concurrent_calls: String(key.customer_concurrent_calls ?? ''),
   allowed_models: valueOfNames(key.allowed_models),
   allowed_providers: valueOfNames(key.allowed_providers),
   scopes: valueOfNames(key.scopes),
@@ -122,8 +122,12 @@ export const RateLimitInputs = ({ input }: Pick<FormFields<RateLimitName>, 'inpu
 /** A number that was typed; null: it was left out. */
 export const numberOf = (text: string): number | null => (text === '' ? null : Number(text))
 
-/** The fields that were changed, as the gateway takes them. */
-export function changedSettings(values: KeyValues, before: KeyValues): KeyEditBody {
+/** The fields that were changed, as the gateway takes them. The rate limits are set by the customer or the operator. */
+export function changedSettings(
+  values: KeyValues,
+  before: KeyValues,
+  by: 'customer' | 'operator',
+): KeyEditBody & KeyLimitsRequest {
   const isNew = (name: keyof KeyValues) => values[name] !== before[name]
   const { limit_usd: limit } = values
   return {
@@ -135,8 +139,10 @@ export function changedSettings(values: KeyValues, before: KeyValues): KeyEditBo
     ...(isNew('expires_at') && {
       expires_at: values.expires_at === '' ? null : endOfDay(values.expires_at, shownZone()),
     }),
-    ...(isNew('requests_per_minute') && { requests_per_minute: numberOf(values.requests_per_minute) }),
-    ...(isNew('concurrent_calls') && { concurrent_calls: numberOf(values.concurrent_calls) }),
+    ...(isNew('requests_per_minute') && {
+      [`${by}_requests_per_minute`]: numberOf(values.requests_per_minute),
+    }),
+    ...(isNew('concurrent_calls') && { [`${by}_concurrent_calls`]: numberOf(values.concurrent_calls) }),
     ...(isNew('allowed_models') && { allowed_models: namesIn(values.allowed_models) }),
     ...(isNew('allowed_providers') && { allowed_providers: namesIn(values.allowed_providers) }),
     ...(isNew('scopes') && { scopes: namesIn(values.scopes) as KeyScope[] }),

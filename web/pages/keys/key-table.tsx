@@ -49,7 +49,8 @@ export const KeyTable = ({
           <SpendingLimit apiKey={key} />
         </TwoLines>
       ),
-      'Rate limits': (key) => rateLimitsText(key.requests_per_minute, key.concurrent_calls),
+      'Rate limits': (key) =>
+        rateLimitsText(key.effective_requests_per_minute, key.effective_concurrent_calls),
       'Last used': ({ last_used_at: at }) => (
         <span>
           <InCard>{'used '}</InCard>

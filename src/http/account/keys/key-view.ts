@@ -26,23 +26,23 @@ function keyView(
   activity: KeyActivity | undefined,
   nowMs: number,
 ): KeyView {
-  const { requestsPerMinute, concurrentCalls } = keyLimits(key, defaults)
+  const effective = keyLimits(key, defaults)
   const granted = grantedLimits(key, defaults)
   const spentPico = activity?.spentPico ?? 0n
   const leftPico = key.limitPico === null ? null : key.limitPico - spentPico
   const { endsAt } = allowancePeriod(key.limitReset, nowMs)
   return jsonView(KeyView, {
     ...key,
-    ...{ requestsPerMinute, concurrentCalls, spentPico },
+    spentPico,
     hint: `${key.prefix}…${key.suffix}`,
     hasSecret: key.suffix !== '',
     state: stateOf(key, nowMs),
     remainingPico: leftPico !== null && leftPico < 0n ? 0n : leftPico,
     resetsAt: isoTimeOrNull(endsAt),
-    ownRequestsPerMinute: key.customerRequestsPerMinute,
-    ownConcurrentCalls: key.customerConcurrentCalls,
-    maxRequestsPerMinute: granted.requestsPerMinute,
-    maxConcurrentCalls: granted.concurrentCalls,
+    effectiveRequestsPerMinute: effective.requestsPerMinute,
+    effectiveConcurrentCalls: effective.concurrentCalls,
+    operatorRequestsPerMinute: granted.requestsPerMinute,
+    operatorConcurrentCalls: granted.concurrentCalls,
     boundedBy: boundedBy((key.bounds ?? {}) as SettingBounds, reader),
     lastUsedAt: isoTimeOrNull(activity?.lastUsedAt),
   })

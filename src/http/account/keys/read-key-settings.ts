@@ -1,12 +1,17 @@
 import type { KeyEdit, NewKey, StoredKey } from '../../../accounts/key-store.ts'
 import { grantedLimits, type LimitDefaults } from '../../../core/accounts/api-key.ts'
-import { EXPIRY_WORDING, KeyEditBody, type NewKeyBody } from '../../../core/api/keys.ts'
+import {
+  EXPIRY_WORDING,
+  KeyEditBody,
+  type NewCustomerKeyBody,
+  type NewKeyBody,
+} from '../../../core/api/keys.ts'
 import { readUsd } from '../../../core/api/request-fields.ts'
 import type { LimitReset } from '../../../core/billing/allowance-period.ts'
 import { ApiError, invalid } from '../../../core/kernel/errors.ts'
 
-/** The settings of a new key. Throws ApiError. */
-export function readNewKey(body: NewKeyBody, nowMs: number): NewKey {
+/** The settings of a new key, of its account or of an operator. Throws ApiError. */
+export function readNewKey(body: NewKeyBody & NewCustomerKeyBody, nowMs: number): NewKey {
   const limitPico = readUsd(body.limit_usd)
   const limitReset = body.limit_reset ?? 'none'
   refuseResetAlone(limitReset, limitPico)
@@ -15,10 +20,10 @@ export function readNewKey(body: NewKeyBody, nowMs: number): NewKey {
     limitPico,
     limitReset,
     expiresAt: readExpiry(body.expires_at ?? null, nowMs),
-    requestsPerMinute: null,
-    concurrentCalls: null,
-    customerRequestsPerMinute: body.requests_per_minute ?? null,
-    customerConcurrentCalls: body.concurrent_calls ?? null,
+    requestsPerMinute: body.operator_requests_per_minute ?? null,
+    concurrentCalls: body.operator_concurrent_calls ?? null,
+    customerRequestsPerMinute: body.customer_requests_per_minute ?? null,
+    customerConcurrentCalls: body.customer_concurrent_calls ?? null,
   }
 }
 
@@ -32,15 +37,16 @@ export function readKeyEdit(
   if (Object.keys(body).length === 0)
     throw new ApiError('invalid_request', `Send at least one of ${FIELDS.join(', ')}.`)
   const granted = grantedLimits(key, defaults)
-  refuseMore('requests_per_minute', body.requests_per_minute, granted.requestsPerMinute)
-  refuseMore('concurrent_calls', body.concurrent_calls, granted.concurrentCalls)
+  const { customer_requests_per_minute: requests, customer_concurrent_calls: calls } = body
+  refuseMore('customer_requests_per_minute', requests, granted.requestsPerMinute)
+  refuseMore('customer_concurrent_calls', calls, granted.concurrentCalls)
   return {
     ...readSpendingLimit(body, key),
     ...(body.name !== undefined && { name: body.name.trim() }),
     ...(body.expires_at !== undefined && { expiresAt: readExpiry(body.expires_at, nowMs) }),
-    ...(body.requests_per_minute !== undefined && { customerRequestsPerMinute: body.requests_per_minute }),
+    ...(requests !== undefined && { customerRequestsPerMinute: requests }),
     ...(body.prompt_log_days !== undefined && { promptLogDays: body.prompt_log_days }),
-    ...(body.concurrent_calls !== undefined && { customerConcurrentCalls: body.concurrent_calls }),
+    ...(calls !== undefined && { customerConcurrentCalls: calls }),
   }
 }
 

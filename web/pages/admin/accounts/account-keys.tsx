@@ -2,7 +2,7 @@ import { KeyRound } from 'lucide-react'
 import type {
   CreatedOperatorKey,
   KeyLimitsRequest,
-  NewKeyBody,
+  NewCustomerKeyBody,
   OperatorKey,
 } from '../../../../src/core/api/keys.ts'
 import { path, requestJson } from '../../../api/request.ts'
@@ -151,7 +151,7 @@ function RateLimits({ apiKey }: { apiKey: OperatorKey }) {
     <TwoLines
       second={(requests ?? calls) !== null && `set by the customer: ${rateLimitsText(requests, calls)}`}
     >
-      {rateLimitsText(apiKey.requests_per_minute, apiKey.concurrent_calls)}
+      {rateLimitsText(apiKey.operator_requests_per_minute, apiKey.operator_concurrent_calls)}
     </TwoLines>
   )
 }
@@ -165,8 +165,8 @@ const NewKeyDialog = ({ accountId, onClose }: { accountId: string; onClose: () =
     send={(values) =>
       requestJson<CreatedOperatorKey>('POST', path`/admin/api/accounts/${accountId}/keys`, {
         name: '',
-        ...changedSettings(values, NEW_KEY),
-      } satisfies NewKeyBody)
+        ...changedSettings(values, NEW_KEY, 'operator'),
+      } satisfies NewCustomerKeyBody)
     }
     stale={STALE}
     then={({ secret }, close) => (
@@ -195,8 +195,8 @@ function EditKeyDialog({ apiKey, onClose }: { apiKey: OperatorKey; onClose: () =
     limit_usd: apiKey.limit_usd ?? '',
     limit_reset: apiKey.limit_reset,
     expires_at: apiKey.expires_at?.slice(0, '2027-01-31'.length) ?? '',
-    requests_per_minute: String(apiKey.requests_per_minute ?? ''),
-    concurrent_calls: String(apiKey.concurrent_calls ?? ''),
+    requests_per_minute: String(apiKey.operator_requests_per_minute ?? ''),
+    concurrent_calls: String(apiKey.operator_concurrent_calls ?? ''),
   }
   return (
     <FormDialog
@@ -204,7 +204,7 @@ function EditKeyDialog({ apiKey, onClose }: { apiKey: OperatorKey; onClose: () =
       submit="Save changes"
       fields={keyFields(before)}
       send={async (values) => {
-        const changed: KeyLimitsRequest = changedSettings(values, before)
+        const changed: KeyLimitsRequest = changedSettings(values, before, 'operator')
         if (Object.keys(changed).length > 0)
           await requestJson<OperatorKey>('POST', path`/admin/api/keys/${apiKey.id}/limits`, changed)
       }}
