@@ -5,11 +5,9 @@ import {
   modelChange,
   offerChange,
   rateProblem,
-  readDocument,
   withModelChange,
   withOfferChange,
   withProviderChange,
-  writeDocument,
 } from '../../web/lib/operators/catalog-edits.ts'
 
 const OFFER = { provider: 'acme', upstream_model: 'large-1' }
@@ -82,16 +80,7 @@ describe('edits of the catalog by form', () => {
   })
 })
 
-describe('the editor of the catalog', () => {
-  test('reads back what it wrote', () => {
-    const content = { changes: { models: [{ id: 'a/b', rate: RATE }] } }
-    expect(readDocument(writeDocument(content))).toEqual({ kind: 'document', content })
-  })
-
-  test.each(['{ nope', '', '[]', '5', 'null'])('says what is wrong with %j', (text) => {
-    expect(readDocument(text).kind).toBe('problem')
-  })
-
+describe('the form of rates', () => {
   test.each([
     ['1.25', true],
     ['0', true],

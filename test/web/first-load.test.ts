@@ -8,7 +8,7 @@ const ROOT = resolve(import.meta.dirname, '../..')
 const DIST = join(consoleFolder(ROOT), 'dist')
 /** Without fonts, which every-page.test.ts counts. */
 const LIMIT_BYTES = 200_000
-/** Its tabs come from the component library. */
+/** With the settings of calls and the composer of messages. */
 const PLAYGROUND_LIMIT_BYTES = 220_000
 
 interface ManifestEntry {
@@ -58,7 +58,7 @@ describe('the built console', () => {
       'the operators’ overview with its chart',
       ['app/operator-layout.tsx', 'pages/admin/overview-page.tsx', 'components/chart/column-chart.tsx'],
     ],
-    ['the catalog editor', ['app/operator-layout.tsx', 'pages/admin/catalog-page.tsx']],
+    ['the page of overrides', ['app/operator-layout.tsx', 'pages/admin/catalog-page.tsx']],
   ])('loads %s within its limit, compressed', (_, modules, limitBytes = LIMIT_BYTES) => {
     const files = filesOf(manifest, ['index.html', ...modules])
     const bytes = compressedBytes(['index.html', ...files])

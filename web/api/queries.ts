@@ -22,7 +22,6 @@ import type { RefusalView } from '../../src/core/api/refusals.ts'
 import type { SecondFactorAsked, SecondFactorView } from '../../src/core/api/second-factor.ts'
 import type { SessionList, SessionView, VisitorView } from '../../src/core/api/sessions.ts'
 import type { List } from '../../src/core/api/shared.ts'
-import type { PublishedSurfaceList } from '../../src/core/api/surfaces/surfaces.ts'
 import type { UsageSeriesView, UsageView } from '../../src/core/api/usage.ts'
 import type { DeliveryView, WebhookList } from '../../src/core/api/webhooks.ts'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
@@ -84,11 +83,6 @@ export const modelProvidersQuery = (id: string) =>
   })
 
 export const openapiQuery = queryOptions({ ...readOf<OpenApi>('/openapi.json'), staleTime: 300_000 })
-
-export const surfacesQuery = queryOptions({
-  ...readOf<PublishedSurfaceList>('/surfaces.json'),
-  staleTime: 60_000,
-})
 
 export const identitiesQuery = readOf<IdentityList>('/console/api/identities')
 

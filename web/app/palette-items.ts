@@ -22,8 +22,7 @@ const SITE_PAGES: PaletteItem[] = [
   { group: 'Pages', name: 'Compare models', href: '/models/compare' },
   { group: 'Pages', name: 'Docs', href: '/docs' },
   { group: 'Pages', name: 'API reference', href: '/docs/api' },
-  { group: 'Pages', name: 'Status of the API', href: '/status' },
-  { group: 'Pages', name: 'Provider status', href: '/status/providers' },
+  { group: 'Pages', name: 'Provider status', href: '/status' },
 ]
 const GUEST_PAGES: PaletteItem[] = [
   { group: 'Pages', name: 'Sign in', href: '/sign-in' },

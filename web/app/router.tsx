@@ -39,6 +39,15 @@ const catalogRoute = createRoute({
 
 const docsRoute = page(openRoute, '/docs', () => import('../pages/docs/docs-layout.tsx'), 'DocsLayout')
 
+/** The former address of the status page, which customers may have kept. */
+const formerStatusRoute = createRoute({
+  getParentRoute: () => openRoute,
+  path: '/status/providers',
+  beforeLoad: () => {
+    throw redirect({ to: '/status', replace: true })
+  },
+})
+
 /** Pages for visitors without a session; with one they lead on. */
 const guestRoute = createRoute({
   getParentRoute: () => siteRoute,
@@ -122,7 +131,6 @@ const pages = {
   docs: () => import('../pages/docs-page.tsx'),
   apiReference: () => import('../pages/api-reference-page.tsx'),
   doc: () => import('../pages/docs/doc-page.tsx'),
-  status: () => import('../pages/status-page.tsx'),
   providerStatus: () => import('../pages/provider-status-page.tsx'),
   dashboard: () => import('../pages/dashboard-page.tsx'),
   keys: () => import('../pages/keys-page.tsx'),
@@ -169,8 +177,8 @@ const routeTree = rootRoute.addChildren([
       page(docsRoute, 'api', pages.apiReference, 'ApiReferencePage'),
       page(docsRoute, '$page', pages.doc, 'DocPage'),
     ]),
-    page(openRoute, '/status', pages.status, 'StatusPage'),
-    page(openRoute, '/status/providers', pages.providerStatus, 'ProviderStatusPage'),
+    page(openRoute, '/status', pages.providerStatus, 'ProviderStatusPage'),
+    formerStatusRoute,
   ]),
   accountRoute.addChildren([
     page(accountRoute, '/dashboard', pages.dashboard, 'DashboardPage'),

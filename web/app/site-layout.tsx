@@ -67,10 +67,7 @@ export function SiteLayout({ children }: { children?: ReactNode }) {
                 <Link to="/docs/api">API reference</Link>
               </li>
               <li>
-                <Link to="/status">Status</Link>
-              </li>
-              <li>
-                <Link to="/status/providers">Provider status</Link>
+                <Link to="/status">Provider status</Link>
               </li>
             </ul>
           </nav>

@@ -5,11 +5,11 @@ import { openapiQuery } from '../api/queries.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
 import { CodeSpans } from '../components/text/code-spans.tsx'
-import { Badge } from '../components/text/values.tsx'
+import { Badge, Facts } from '../components/text/values.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { type Operation, operationsOf } from '../lib/openapi-view.ts'
 import { OperationDetails } from './reference/operation-details.tsx'
-import { StatusBadge } from './reference/status-badge.tsx'
+import { STATUS_WORDS, StatusBadge } from './reference/status-badge.tsx'
 
 const TAGS = {
   Gateway: 'Gateway',
@@ -18,6 +18,8 @@ const TAGS = {
   Console: 'Console',
   Operator: 'Operators',
 }
+
+const MEANINGS = Object.fromEntries(Object.values(STATUS_WORDS).map(({ name, meaning }) => [name, meaning]))
 
 /** Every operation of the OpenAPI document, with its examples. */
 export function ApiReferencePage() {
@@ -28,11 +30,14 @@ export function ApiReferencePage() {
       description={
         <>
           Every operation, from the OpenAPI document at <a href={`${BASE_PATH}/openapi.json`}>openapi.json</a>
-          . See the <Link to="/docs">quick start</Link>, and the <Link to="/status">status page</Link> for the
-          stability of each endpoint.
+          . See also the <Link to="/docs">quick start</Link>. The evidence for each status is in{' '}
+          <a href={`${BASE_PATH}/surfaces.json`}>surfaces.json</a>.
         </>
       }
     >
+      <Panel title="What a status means" padded>
+        <Facts wide rows={MEANINGS} />
+      </Panel>
       <QueryView query={query}>
         {(document) => {
           const operations = operationsOf(document)

@@ -54,8 +54,10 @@ export function DocsPage() {
         <Facts
           wide
           rows={{
-            'API reference': <Link to="/docs/api">Every operation, with its schema and examples</Link>,
-            Status: <Link to="/status">Stability of each endpoint, and the evidence</Link>,
+            'API reference': (
+              <Link to="/docs/api">Every operation, with its status, schema and examples</Link>
+            ),
+            Status: <Link to="/status">Uptime and latency of the providers</Link>,
             Prices: (
               <>
                 <Link to="/models">Models and prices</Link>, and as JSON{' '}

@@ -109,9 +109,11 @@ const ModelView = ({ model, details }: { model: CatalogModel; details: ModelDeta
           }}
         />
         <p className="row">
-          <Link to="/playground" search={{ model: model.id }} className="button">
-            Try it in the playground
-          </Link>
+          {model.kind === undefined && (
+            <Link to="/playground" search={{ model: model.id }} className="button">
+              Try it in the playground
+            </Link>
+          )}
           <Link to="/models/compare" search={{ models: model.id }} className="button">
             Compare
           </Link>

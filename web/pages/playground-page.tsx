@@ -9,7 +9,6 @@ import { PageHead, Panel } from '../components/layout/page.tsx'
 import { findModel } from '../lib/models/model-catalog.ts'
 import { NO_SETTINGS } from '../lib/playground/chat-settings.ts'
 import { ChatTab } from './playground/chat-tab.tsx'
-import { SurfaceTabs } from './playground/surface-tabs.tsx'
 
 /** Tries models with a key of the account: calls are charged like any other. */
 export function PlaygroundPage() {
@@ -67,13 +66,11 @@ function Playground({ keyId }: { keyId: string }) {
   const isChat = findModel(models, model)?.kind === undefined
   if (!session || (model !== 'auto' && isPending)) return <SkeletonLines />
   return (
-    <SurfaceTabs keyId={keyId} models={models} initialModel={model}>
-      <ChatTab
-        accountId={session.account.id}
-        keyId={keyId}
-        initial={{ ...NO_SETTINGS, models: [isChat ? model : 'auto'] }}
-        models={models.filter(({ kind }) => kind === undefined)}
-      />
-    </SurfaceTabs>
+    <ChatTab
+      accountId={session.account.id}
+      keyId={keyId}
+      initial={{ ...NO_SETTINGS, models: [isChat ? model : 'auto'] }}
+      models={models.filter(({ kind }) => kind === undefined)}
+    />
   )
 }

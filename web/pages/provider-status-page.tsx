@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { EyeOff } from 'lucide-react'
 import { gatewayQuery, providerStatusQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
@@ -18,8 +17,7 @@ export function ProviderStatusPage() {
       description={
         <>
           Uptime and latency of the providers behind this gateway. A provider that fails is skipped, so calls
-          continue at others. Also: <Link to="/status">status of the API</Link>, JSON:{' '}
-          <a href={`${BASE_PATH}/console/api/provider-status`}>provider-status</a>.
+          continue at others. JSON: <a href={`${BASE_PATH}/console/api/provider-status`}>provider-status</a>.
         </>
       }
     >

@@ -18,7 +18,7 @@ export type GatewayView = Static<typeof GatewayView>
 /** GET and PATCH /admin/api/settings: settings that operators can change while the gateway runs. */
 export const GatewaySettingsView = Type.Object(
   {
-    /** Whether /status/providers is public. */
+    /** Whether /status is public. */
     provider_status_public: Type.Boolean(),
   },
   { additionalProperties: false },

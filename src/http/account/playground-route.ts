@@ -1,24 +1,24 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { lookUpKey } from '../../accounts/key-cache.ts'
-import { PlaygroundSurfaces } from '../../core/api/playground.ts'
-import { mayUse, SURFACES, type SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
-import { askingKey, liveKey } from '../plugins/authenticate.ts'
+import { liveKey } from '../plugins/authenticate.ts'
 import { actingOn, mayUseKey } from '../plugins/session.ts'
-import { MODEL_ROUTES } from '../public/model-routes.ts'
+import { chatCompletionsRoute } from '../public/chat-completions.ts'
+import { extendedChatRoute } from '../public/extended-chat.ts'
 
 /** Below the prefix of the console; its bodies may be as long as those of any call. */
 export const PLAYGROUND_PATH = '/playground'
 
-/** The surfaces of the playground; those that are mounted twice only once. */
-const PLAYGROUND = SURFACES.filter(({ id, handler }) => id === handler && MODEL_ROUTES[handler])
-
-const pathOf = (id: SurfaceId): string => `${PLAYGROUND_PATH}/${id}`
+/** The surfaces of the playground, by id. */
+const ROUTES = {
+  'chat-completions': chatCompletionsRoute,
+  'chat-completions.extended': extendedChatRoute,
+}
 
 /**
- * Calls with one of the account's keys, named by `?key_id=`: the public routes in a scope that finds the key by the
- * session. So checks, grants, limits, hold, charge and response are those of any call.
+ * POST /console/api/playground/SURFACE?key_id=KEY calls with one of the account's keys: the public routes in a scope that
+ * finds the key by the session. So checks, grants, limits, hold, charge and response are those of any call. The header
+ * `x-call-id` names the call, for GET /console/api/calls/:id; aborting the request stops it.
  */
 export const playgroundRoute: FastifyPluginAsync = async (app) => {
   const { keys, clock } = app.accounts
@@ -39,25 +39,8 @@ export const playgroundRoute: FastifyPluginAsync = async (app) => {
     request.key = key
     app.boundRequests(key, reply)
   })
-  for (const surface of PLAYGROUND)
-    await app.register(MODEL_ROUTES[surface.handler]!(pathOf(surface.id), surface))
-  await app.register(playgroundSurfacesRoute)
-}
-
-/** GET: the surfaces of the playground, and which of them the key may use. */
-const playgroundSurfacesRoute: FastifyPluginAsyncTypebox = async (app) => {
-  const schema = {
-    summary: 'What the playground can call with a key',
-    response: { 200: PlaygroundSurfaces },
-  }
-  app.get(`${PLAYGROUND_PATH}/surfaces`, { onRequest: [app.requireKey], schema }, async (request) => ({
-    object: 'list' as const,
-    data: PLAYGROUND.map((surface) => ({
-      id: surface.id,
-      path: surface.path,
-      available: mayUse(surface, askingKey(request).surfaces),
-    })),
-  }))
+  for (const [surface, route] of Object.entries(ROUTES))
+    await app.register(route(`${PLAYGROUND_PATH}/${surface}`))
 }
 
 function keyIdOf({ query }: FastifyRequest): string {

@@ -11,7 +11,7 @@ import { chatGuests } from './x402-calls.ts'
 
 type ModelRoute = (path: string, surface: Surface) => FastifyPluginAsync
 
-/** The surfaces that run a call in the gateway's own contract, also in the playground. */
+/** The surfaces that run a call in the gateway's own contract. */
 export const MODEL_ROUTES: Partial<Record<Surface['handler'], ModelRoute>> = {
   'chat-completions': chatCompletionsRoute((app) => ({
     readBody: (request) => withPreset(request, app.calls.presetCache, onStableChat),

@@ -1,7 +1,9 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
+import type { CatalogEditsApplied } from '../../../src/core/api/catalog.ts'
 import type { PricingFeed } from '../../../src/core/catalog/pricing-feed-view.ts'
 import { queuePrefix } from '../../../src/platform/redis/redis-keys.ts'
+import { adminClient } from '../../helpers/admin-client.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { onBusyMachine } from '../../helpers/eventually.ts'
 import { testAccount } from '../../helpers/resources.ts'
@@ -96,19 +98,21 @@ test('a breaker is seen to open and to close again', async () => {
   await row.waitFor({ state: 'detached' })
 })
 
-test('an edit of the catalog is checked, compared and applied, and then in the prices', async () => {
+test('an earlier revision of the catalog is compared and applied again, and then in the prices', async () => {
   const { page } = operator
+  const admin = adminClient(stack, await stack.adminKey())
+  const apply = async (content: object) =>
+    (await admin.post<CatalogEditsApplied>('/catalog/edits', { content })).edits.version
+  const rate = { prompt: '0.15', completion: '1.50' }
+  const earlier = `revision ${await apply({ changes: { models: [{ id: 'acme/swift', rate }] } })}`
+  await apply({})
   await goTo(page, 'Overrides', 'Price & model overrides')
-  const editor = page.getByLabel('Overrides (JSON)')
-  await editor.fill('{"changes":{"models":[{"id":"acme/swift","rate":{"prompt":"free"}}]}}')
-  await page.getByRole('button', { name: 'Check', exact: true }).click()
-  await page.getByText('The catalog is not valid with these overrides:').waitFor()
-  const rate = { prompt: '0.150000', completion: '1.500000' }
-  await editor.fill(JSON.stringify({ changes: { models: [{ id: 'acme/swift', rate }] } }))
-  await page.getByRole('button', { name: 'Review changes' }).click()
-  const dialog = page.getByRole('alertdialog', { name: 'Apply these overrides?' })
+  await page.getByRole('table', { name: 'Revisions' }).getByText('Live').waitFor()
+  await page.getByRole('button', { name: `Compare or revert to ${earlier}`, exact: true }).click()
+  const dialog = page.getByRole('alertdialog', { name: `Revert to ${earlier}?` })
   await dialog.getByText(/acme\/swift: input \$\S+ → \$0\.15,/).waitFor()
-  await dialog.getByRole('button', { name: 'Apply overrides' }).click()
+  const appliedAt = Date.now()
+  await dialog.getByRole('button', { name: `Revert to ${earlier}` }).click()
   const prompt = async () => {
     const feed = (await (await fetch(`${stack.url}/pricing.json`)).json()) as PricingFeed
     return feed.data.find(({ id }) => id === 'acme/swift')?.prompt

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
+import { adminClient } from '../../helpers/admin-client.ts'
 import { testAccount } from '../../helpers/resources.ts'
 import { expectAccessibleAtBothWidths } from '../accessibility.ts'
 import type { WatchedPage } from '../browser.ts'
@@ -85,13 +86,9 @@ test('a role shows in the frame, and what it lacks is disabled, until it changes
 
 test('the audit log names the person and what changed', async () => {
   const { page } = admin
-  await page.goto(`${stack.url}/admin/catalog`)
-  const editor = page.getByLabel('Overrides (JSON)')
   const rate = { prompt: '0.150000', completion: '1.500000' }
-  await editor.fill(JSON.stringify({ changes: { models: [{ id: 'birch/open-leaf', rate }] } }))
-  await page.getByRole('button', { name: 'Review changes' }).click()
-  await page.getByRole('alertdialog').getByRole('button', { name: 'Apply overrides' }).click()
-  await page.getByRole('table', { name: 'Revisions' }).getByText('Live').waitFor()
+  const content = { changes: { models: [{ id: 'acme/swift', rate }] } }
+  await adminClient(stack, await stack.adminKey()).post('/catalog/edits', { content })
   await page.goto(`${stack.url}/admin/actions`)
   const row = page.getByRole('row').filter({ hasText: 'Changed the catalog' }).first()
   await row.getByText('Test admin').waitFor()

@@ -101,7 +101,7 @@ test('models, docs and status stay in the frame of the account', async () => {
   for (const [path, title] of [
     ['/models/compare?models=acme/swift', 'Compare models'],
     ['/docs/api', 'API reference'],
-    ['/status', 'Status of the API'],
+    ['/status', 'Provider status'],
   ] as const) {
     await page.goto(stack.url + path)
     await heading(page, title).waitFor()

@@ -48,7 +48,6 @@ const PERMITTED: Record<string, string> = {
   'POST /keys/:id/rotate-secret': KEY_MAKERS,
   'DELETE /keys/:id/prompt-logs': KEY_MAKERS,
   'GET /calls/:id/prompt-log': KEY_MAKERS,
-  'GET /playground/surfaces': KEY_MAKERS,
   'GET /models/:id/providers': ALL,
   'GET /billing': PAYERS,
   'GET /ledger': PAYERS,
@@ -238,7 +237,7 @@ describe('an account that is acted on', () => {
     expect(await listed(owner)).toEqual([own, other].sort())
     const revoke = (id: string) => developer.ask(`${PREFIX}/keys/${id}/revoke`, { body: {} })
     await expectError(await revoke(other), 404, 'not_found')
-    const play = await developer.ask(`${PREFIX}/playground/surfaces?key_id=${other}`)
+    const play = await developer.ask(`${PREFIX}/playground/chat-completions?key_id=${other}`, { body: {} })
     await expectError(play, 404, 'not_found')
     expect((await revoke(own)).status).toBe(200)
     const done = await stack.postgres.accountAction.findMany({

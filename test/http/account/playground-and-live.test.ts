@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest'
 import type { CallSessionDetail, CallSessionList } from '../../../src/core/api/call-sessions.ts'
 import type { AccountCall, CallDetail } from '../../../src/core/api/calls.ts'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
-import type { PlaygroundSurfaces } from '../../../src/core/api/playground.ts'
 import type { LiveBalance, SessionView } from '../../../src/core/api/sessions.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../../src/core/kernel/money.ts'
 import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
@@ -18,13 +17,6 @@ import { expectError, readStream } from '../wire.ts'
 const PROMPT = `prompt-${randomBytes(12).toString('hex')}`
 const MESSAGES = [{ role: 'user', content: PROMPT }]
 
-const media = (kind: string, unit: string) => ({
-  kind,
-  unit,
-  list_price: { prompt: '0', completion: '0', units: '15' },
-  rate: undefined,
-})
-
 const logLines: string[] = []
 
 const stack = testStack({
@@ -37,14 +29,6 @@ const stack = testStack({
       list_price: { prompt: '1.06', completion: '0' },
       rate: { prompt: '1.00', completion: '0' },
       offers: [{ at: 'alpha', model: 'dimensions-8', cost: '0' }],
-    },
-    'test/speech': {
-      ...media('speech', 'character'),
-      offers: [{ at: 'alpha', model: 'tag-speech', cost: '0' }],
-    },
-    'test/hear': {
-      ...media('transcription', 'second'),
-      offers: [{ at: 'alpha', model: 'tag-hear', cost: '0' }],
     },
   },
   logger: pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) }),
@@ -137,65 +121,24 @@ describe('the playground', () => {
     expect(whole.usage.cost_usd).toBe(detail.cost_usd)
   })
 
-  test('has other surfaces for keys that an operator opened them to, and is as closed as the API to others', async () => {
+  test('has no surface besides chat, also for keys that an operator opened others to', async () => {
     const { client, keyId, accountId } = await withKey()
-    const available = async () => {
-      const { data } = await client.json<PlaygroundSurfaces>(
-        `/console/api/playground/surfaces?key_id=${keyId}`,
-      )
-      return data.filter((surface) => surface.available).map(({ id }) => id)
-    }
-    const embed = () =>
-      client.ask(`/console/api/playground/embeddings?key_id=${keyId}`, {
-        body: { model: 'test/vectors', input: 'points' },
-      })
-    expect(await available()).toEqual(['chat-completions', 'chat-completions.extended'])
-    await expectError(await embed(), 404, 'surface_unavailable')
     await stack.command('admin', 'surface', 'open', 'embeddings', '--account', accountId)
-    await eventually(async () => expect(await available()).toContain('embeddings'))
-    const response = await embed()
-    expect(await response.json()).toMatchObject({
-      object: 'list',
-      id: response.headers.get('x-call-id'),
-      data: [{ index: 0, embedding: expect.any(Array) }],
-    })
-    await expectError(
-      await client.ask(`/console/api/playground/rerank?key_id=${keyId}`, { body: {} }),
-      404,
-      'surface_unavailable',
-    )
+    const body = { model: 'test/vectors', input: 'points' }
+    const path = `/console/api/playground/embeddings?key_id=${keyId}`
+    await expectError(await client.ask(path, { body }), 404, 'surface_unavailable')
   })
 
-  test('takes forms and answers in files, under the id of the call', async () => {
-    const { client, keyId, accountId } = await withKey()
-    for (const surface of ['audio.speech', 'audio.transcriptions'])
-      await stack.command('admin', 'surface', 'open', surface, '--account', accountId)
-    const speak = () =>
-      client.ask(`/console/api/playground/audio.speech?key_id=${keyId}`, {
-        body: { model: 'test/speech', input: 'All aboard.', voice: 'alloy', response_format: 'wav' },
-      })
-    await eventually(async () => expect((await speak()).status).toBe(200))
-    const spoken = await speak()
-    expect(spoken.headers.get('content-type')).toBe('audio/wav')
-    const form = new FormData()
-    form.append('model', 'test/hear')
-    form.append('file', new File([await spoken.blob()], 'speech.wav'))
-    const session = [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const send = (headers: Record<string, string>) =>
-      fetch(`${stack.url}/console/api/playground/audio.transcriptions?key_id=${keyId}`, {
-        method: 'POST',
-        headers: { cookie: session, ...headers },
-        body: form,
-      })
-    const heard = await send({ 'sec-fetch-site': 'same-origin' })
-    expect(await heard.json()).toMatchObject({ text: expect.stringMatching(/\w/) })
-    await stack.settled(accountId)
-    for (const response of [spoken, heard]) {
-      const call = await client.json<CallDetail>(`/console/api/calls/${response.headers.get('x-call-id')}`)
-      expect(call).toMatchObject({ key_id: keyId, status: 'completed' })
-    }
-    // A browser sends forms of other sites without asking first.
-    await expectError(await send({ 'sec-fetch-site': 'cross-site' }), 403, 'not_permitted')
+  test('makes no call for a page of another site', async () => {
+    const { client, keyId } = await withKey()
+    const cookie = [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const path = `/console/api/playground/chat-completions?key_id=${keyId}`
+    const response = await fetch(stack.url + path, {
+      method: 'POST',
+      headers: { cookie, 'content-type': 'application/json', 'sec-fetch-site': 'cross-site' },
+      body: JSON.stringify({ model: 'test/one', messages: MESSAGES }),
+    })
+    await expectError(response, 403, 'not_permitted')
   })
 
   test('stops the call when the browser leaves, and charges what was said until then', async () => {

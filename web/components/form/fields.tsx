@@ -86,27 +86,6 @@ export function TextField(props: TextFieldProps) {
   )
 }
 
-/** A choice of files from this device. */
-export const FileField = (props: {
-  label: string
-  accept: string
-  multiple?: boolean
-  hint?: string
-  onChange: (files: File[]) => void
-}) => (
-  <Field label={props.label} hint={props.hint}>
-    {(attributes) => (
-      <input
-        {...attributes}
-        type="file"
-        accept={props.accept}
-        multiple={props.multiple}
-        onChange={({ target }) => props.onChange([...(target.files ?? [])])}
-      />
-    )}
-  </Field>
-)
-
 export interface SelectOption {
   value: string
   name: string

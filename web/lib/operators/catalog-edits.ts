@@ -83,24 +83,7 @@ const objectOf = (value: unknown): Record<string, unknown> =>
 const withoutUndefined = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-export type ReadDocument =
-  | { kind: 'document'; content: CatalogContent }
-  | { kind: 'problem'; message: string }
-
-/** Reads what was typed into the editor. */
-export function readDocument(text: string): ReadDocument {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    return { kind: 'problem', message: `Invalid JSON: ${(error as Error).message}` }
-  }
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? { kind: 'document', content: value as CatalogContent }
-    : { kind: 'problem', message: 'The overrides must be a JSON object: { … }.' }
-}
-
-/** The document as the editor shows it. */
+/** The document as pages show it. */
 export const writeDocument = (content: CatalogContent): string => JSON.stringify(content, null, 2)
 
 const RATE = /^\d{1,6}(\.\d{1,6})?$/

@@ -7,16 +7,16 @@ import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
 import { QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
+import { CodeBlock } from '../../components/text/copy.tsx'
 import { DiffView } from '../../components/text/diff-view.tsx'
 import { Badge, Moment, Stats } from '../../components/text/values.tsx'
 import { formatCount, formatMoment } from '../../lib/format.ts'
 import { writeDocument } from '../../lib/operators/catalog-edits.ts'
 import { checkQuery, EditEffects, isHarmful } from './catalog/apply-edits-dialog.tsx'
-import { EditsEditor } from './catalog/catalog-editor.tsx'
 import { OperatorButton } from './operator-button.tsx'
 import { ActorName } from './operators/audit-log.tsx'
 
-/** The operator's edits over the catalog: edited, checked, compared, applied and reverted. */
+/** The operator's edits over the catalog as a document, compared with earlier ones and reverted. */
 export function CatalogPage() {
   const catalog = useQuery(catalogQuery)
   const history = useQuery(catalogHistoryQuery)
@@ -27,7 +27,8 @@ export function CatalogPage() {
         description={
           <>
             Applied on top of the built-in catalog and the catalog file. To disable a model or an offer, or to
-            change a rate, open it under <Link to="/admin/models">Models & margin</Link>.
+            change a rate, open it under <Link to="/admin/models">Models & margin</Link>. To apply a whole
+            document: <code>npm run catalog -- apply FILE</code>.
           </>
         }
       />
@@ -48,7 +49,7 @@ export function CatalogPage() {
               }}
             />
             <Panel title="Current overrides" padded>
-              <EditsEditor current={view.edits} />
+              <CodeBlock code={writeDocument(view.edits?.content ?? {})} of="the overrides" />
             </Panel>
             <Panel title="Revisions">
               <QueryView query={history}>

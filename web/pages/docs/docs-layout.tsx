@@ -66,10 +66,7 @@ const DocsNavigation = ({ doc }: { doc: DocPage | undefined }) => (
         <Link to="/docs/api">API reference</Link>
       </li>
       <li>
-        <Link to="/status">Status of the API</Link>
-      </li>
-      <li>
-        <Link to="/status/providers">Provider status</Link>
+        <Link to="/status">Provider status</Link>
       </li>
     </Group>
   </nav>

@@ -34,7 +34,7 @@ export function PublicStatusPage() {
       <Panel title="Visibility" padded>
         <p className="row">
           {isPublic ? <Badge tone="good">public</Badge> : <Badge>operators only</Badge>}
-          <Link to="/status/providers">/status/providers</Link>
+          <Link to="/status">/status</Link>
         </p>
       </Panel>
       <QueryView query={query}>{(status) => <ProviderStatusView status={status} />}</QueryView>
