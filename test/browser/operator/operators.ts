@@ -87,7 +87,7 @@ test('a role shows in the frame, and what it lacks is disabled, until it changes
 test('the audit log names the person and what changed', async () => {
   const { page } = admin
   const rate = { prompt: '0.150000', completion: '1.500000' }
-  const content = { changes: { models: [{ id: 'acme/swift', rate }] } }
+  const content = { changes: { models: [{ id: 'birch/open-leaf', rate }] } }
   await adminClient(stack, await stack.adminKey()).post('/catalog/edits', { content })
   await page.goto(`${stack.url}/admin/actions`)
   const row = page.getByRole('row').filter({ hasText: 'Changed the catalog' }).first()
