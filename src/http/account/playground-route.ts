@@ -1,19 +1,18 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { lookUpKey } from '../../accounts/key-cache.ts'
+import { SURFACES } from '../../core/api/surfaces/surface-registry.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { liveKey } from '../plugins/authenticate.ts'
 import { actingOn, mayUseKey } from '../plugins/session.ts'
-import { chatCompletionsRoute } from '../public/chat-completions.ts'
-import { extendedChatRoute } from '../public/extended-chat.ts'
+import { MODEL_ROUTES } from '../public/model-routes.ts'
 
 /** Below the prefix of the console; its bodies may be as long as those of any call. */
 export const PLAYGROUND_PATH = '/playground'
 
-/** The surfaces of the playground, by id. */
-const ROUTES = {
-  'chat-completions': chatCompletionsRoute,
-  'chat-completions.extended': extendedChatRoute,
-}
+/** The surfaces of the playground: chat, in both contracts. */
+const PLAYGROUND = SURFACES.filter(
+  ({ id }) => id === 'chat-completions' || id === 'chat-completions.extended',
+)
 
 /**
  * POST /console/api/playground/SURFACE?key_id=KEY calls with one of the account's keys: the public routes in a scope that
@@ -39,8 +38,8 @@ export const playgroundRoute: FastifyPluginAsync = async (app) => {
     request.key = key
     app.boundRequests(key, reply)
   })
-  for (const [surface, route] of Object.entries(ROUTES))
-    await app.register(route(`${PLAYGROUND_PATH}/${surface}`))
+  for (const surface of PLAYGROUND)
+    await app.register(MODEL_ROUTES[surface.handler]!(`${PLAYGROUND_PATH}/${surface.id}`, surface))
 }
 
 function keyIdOf({ query }: FastifyRequest): string {

@@ -111,7 +111,6 @@ test('an earlier revision of the catalog is compared and applied again, and then
   await page.getByRole('button', { name: `Compare or revert to ${earlier}`, exact: true }).click()
   const dialog = page.getByRole('alertdialog', { name: `Revert to ${earlier}?` })
   await dialog.getByText(/acme\/swift: input \$\S+ → \$0\.15,/).waitFor()
-  const appliedAt = Date.now()
   await dialog.getByRole('button', { name: `Revert to ${earlier}` }).click()
   const prompt = async () => {
     const feed = (await (await fetch(`${stack.url}/pricing.json`)).json()) as PricingFeed
