@@ -144,7 +144,9 @@ describe('a quiet caller is served as usual beside', () => {
 
   test('a key for a hundred thousand concurrent calls, and as many slow streams as it gets', async () => {
     const { client } = hostile
-    const refused = await client.ask('/console/api/keys', { body: { name: 'a', customer_concurrent_calls: 100_000 } })
+    const refused = await client.ask('/console/api/keys', {
+      body: { name: 'a', customer_concurrent_calls: 100_000 },
+    })
     expect(refused.status).toBe(400)
     const body = say('Go on.', { model: 'test/slow', stream: true })
     const streams = times(120, () => hostile.stream(body))
