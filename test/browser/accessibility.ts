@@ -61,7 +61,8 @@ export async function expectNoViolation(page: Page, options: Record<string, unkn
   if (!(await page.evaluate("'axe' in window")))
     await page.evaluate(`${AXE}\n${KEEP_GRAVE_RULES}\n${END_TRANSITIONS}`)
   const where = `${new URL(page.url()).pathname} at ${page.viewportSize()?.width}`
-  expect(await violations(page, options), where).toEqual([])
+  // A region that comes to scroll at another width takes the focus a moment later.
+  await expect.poll(() => violations(page, options), { message: where }).toEqual([])
 }
 
 async function violations(page: Page, options: Record<string, unknown>): Promise<string[]> {
