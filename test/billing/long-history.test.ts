@@ -48,7 +48,7 @@ import {
 import { CALL_SORTS } from '../../src/core/api/calls.ts'
 import { allowancePeriod } from '../../src/core/billing/allowance-period.ts'
 import { accountBudget, keyBudget, memberBudget } from '../../src/core/billing/budget.ts'
-import type { CallPosition } from '../../src/core/billing/call-position.ts'
+import type { CallPosition } from '../../src/core/billing/call-cursor.ts'
 import { bucketStarts } from '../../src/core/billing/time-buckets.ts'
 import { newCallId, newRequestId } from '../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'

@@ -1,5 +1,6 @@
 import type { CallSort } from '../../core/api/calls.ts'
-import { type CallOrder, type CallPosition, NEWEST_FIRST } from '../../core/billing/call-position.ts'
+import type { CallPosition } from '../../core/billing/call-cursor.ts'
+import { type CallOrder, NEWEST_FIRST } from '../../core/billing/call-position.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
 import { callCreatedAt, callIdAt, callIdOfResponse, callIdRange, requestedAt } from '../../core/kernel/ids.ts'
 import { MINUTE_MS } from '../../core/kernel/time.ts'

@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import type { TSchema } from 'typebox'
-import { parseCallPosition } from '../billing/call-position.ts'
+import { parseCallPosition } from '../billing/call-cursor.ts'
 import { parseMoment } from '../billing/usage-query.ts'
 import { hasControlCharacters, isEmailShaped, isPlainEmail, normalizeEmail } from '../kernel/email-address.ts'
 import { ApiError } from '../kernel/errors.ts'

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { ListedCalls } from '../../billing/call-records/call-list.ts'
-import type { CallPosition } from '../../core/billing/call-position.ts'
+import type { CallPosition } from '../../core/billing/call-cursor.ts'
 import { asCsv, csvLine } from '../csv.ts'
 import { CALL_CSV_HEAD, type CallReader, callCsvCells, callView } from './call-view.ts'
 

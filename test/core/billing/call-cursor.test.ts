@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatCallPosition, parseCallPosition } from '../../../src/core/billing/call-position.ts'
+import { formatCallPosition, parseCallPosition } from '../../../src/core/billing/call-cursor.ts'
 
 test('a cursor is what it was made of, up to the largest figure that the database takes', () => {
   for (const value of [0n, -(2n ** 63n), 2n ** 63n - 1n]) {
