@@ -175,7 +175,7 @@ describe('a quiet caller is served as usual beside', () => {
 
   test('calls beyond a limit per minute, on sixty connections', async () => {
     const body = say('Go on.', { model: 'test/quiet', max_tokens: 5 })
-    const limited = { name: 'a', requests_per_minute: 60 }
+    const limited = { name: 'a', customer_requests_per_minute: 60 }
     const { secret } = await hostile.client.json<{ secret: string }>('/console/api/keys', { body: limited })
     const statuses: number[] = []
     const attack = times(60, async () => {

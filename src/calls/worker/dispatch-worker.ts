@@ -26,7 +26,7 @@ export interface DispatchWorkerOptions extends Omit<CallRunnerDependencies, 'lea
   holds: Pick<HoldStore, 'restore'>
   concurrency: number
   /** The slots that it shares with workers of other shards in its process. */
-  pool?: SlotPool
+  pool: SlotPool
   /** Lifetime of a claim without renewal. */
   lockMs: number
   /** How long running calls may continue after `stop`. */

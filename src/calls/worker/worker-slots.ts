@@ -22,8 +22,8 @@ export const createSlotPool = (concurrency: number) => ({
 interface WorkerSlotsOptions<Job> {
   /** Maximum concurrent calls. */
   concurrency: number
-  /** Absent: this worker alone has the slots. */
-  pool?: SlotPool | undefined
+  /** The slots that it shares with workers of other shards in its process. */
+  pool: SlotPool
   /** Claims waiting calls, at most `most`. */
   claim(most: number, kind: ClaimKind): Promise<Job[]>
   /** Waits for a call, with a timeout, and claims it. `isMore`: other calls wait. */
@@ -58,7 +58,7 @@ export class WorkerSlots<Job> {
   #loop: Promise<void> = Promise.resolve()
 
   constructor(options: WorkerSlotsOptions<Job>) {
-    const { concurrency, pool = createSlotPool(concurrency) } = options
+    const { concurrency, pool } = options
     this.#options = options
     this.#pool = pool
     this.#reserved = Math.min(Math.ceil(concurrency / RESERVED_PART), concurrency - 1)

@@ -7,7 +7,6 @@ import type { SessionView } from '../../../src/core/api/sessions.ts'
 import { NO_SETTINGS } from '../../../web/lib/playground/chat-settings.ts'
 import { linkFragment } from '../../../web/lib/playground/playground-link.ts'
 import { PASSWORD, signedUp } from '../../helpers/console-client.ts'
-import { eventually } from '../../helpers/eventually.ts'
 import { codeOf } from '../../helpers/totp-code.ts'
 import { expectAccessible } from '../accessibility.ts'
 import { NARROW, type TestBrowser, WIDE } from '../browser.ts'
@@ -399,7 +398,7 @@ describe('the playground', () => {
   })
 
   test('loops through a tool, shows Markdown without loading anything, and opens from a link', async () => {
-    const { page, watch, context, client, accountId } = await openSignedIn('/dashboard')
+    const { page, watch, context, client } = await openSignedIn('/dashboard')
     await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
     const settings = { ...NO_SETTINGS, models: ['birch/open-leaf'], tools: JSON.stringify([SORT_TOOL]) }
     await page.goto(`${stack.url}/playground${linkFragment(settings, true)}`)
@@ -429,22 +428,6 @@ describe('the playground', () => {
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Code', exact: true }).click()
     await page.getByText(`${stack.url}/v2/chat/completions`).waitFor()
-    // A surface has a tab once an operator opened it.
-    expect(await page.getByRole('tab', { name: 'Images' }).count()).toBe(0)
-    await stack.command('admin', 'surface', 'open', 'images.generations', '--account', accountId)
-    watch.expectRefusal(/^GET \/console\/api\/calls\/chatcmpl_\w+ 404$/)
-    await eventually(async () => {
-      await page.reload()
-      await messageOn(page).waitFor()
-      await page.getByRole('tab', { name: 'Images' }).click({ timeout: 2_000 })
-    })
-    await page.getByLabel('Prompt').fill('A hump yard')
-    await page.getByLabel('Size and quality').selectOption('/128x64')
-    await page.getByRole('tabpanel').getByRole('button', { name: 'Send' }).click()
-    await page.getByRole('img', { name: 'Image 1 of 1' }).waitFor()
-    const width = `document.querySelector('img[alt="Image 1 of 1"]').naturalWidth`
-    await expect.poll(() => page.evaluate(width)).toBe(128)
-    await expectAccessible(page)
     expect(watch.problems).toEqual([])
     await context.close()
   })

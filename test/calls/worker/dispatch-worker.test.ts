@@ -6,7 +6,7 @@ import { eventually } from '../../helpers/eventually.ts'
 type Account = 'flood' | 'quiet'
 
 /** A queue that serves quiet calls first, and a worker of 20 slots over it, which it may share. */
-function startWorker(pool?: SlotPool) {
+function startWorker(pool: SlotPool = createSlotPool(20)) {
   const waiting = { quiet: 0, flood: 0 }
   const running: Array<{ account: Account; end: () => void }> = []
   const claims: Array<'any' | 'within-share'> = []
