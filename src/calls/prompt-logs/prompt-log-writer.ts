@@ -24,8 +24,6 @@ export interface LoggedPrompt extends PromptLogOwner {
  * Logs requests and completions of keys whose holders opted in. Best effort: it never delays a call, buffers a bounded
  * amount of text, and tries to store a log once. A lost log is counted and logged.
  */
-export type PromptLogs = ReturnType<typeof createPromptLogs>
-
 export function createPromptLogs(options: {
   store: Pick<PromptLogStore, 'put'>
   registry: Registry

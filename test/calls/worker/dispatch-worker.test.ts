@@ -114,6 +114,7 @@ test('a slot is taken for a call of the same process only beside the reserve, an
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const slots = new WorkerSlots<string>({
     concurrency: 20,
+    pool: createSlotPool(20),
     claim: async () => [],
     waitAndClaim: () => new Promise(() => undefined),
     run: () => ended,
@@ -146,6 +147,7 @@ test('calls of the same process take no slot that a wait under way fills: the re
   const claims: Array<[kind: string, most: number]> = []
   const slots = new WorkerSlots<string>({
     concurrency: 20,
+    pool: createSlotPool(20),
     claim: async (most, kind) => {
       claims.push([kind, most])
       return []
@@ -164,6 +166,7 @@ test('calls of the same process take no slot that a wait under way fills: the re
 test('the only slot of a worker is left to the wait for a call, which may fill it', () => {
   const slots = new WorkerSlots<string>({
     concurrency: 1,
+    pool: createSlotPool(1),
     claim: async () => [],
     waitAndClaim: () => new Promise(() => undefined),
     run: async () => undefined,
@@ -179,6 +182,7 @@ test('what comes with a wait that fails is claimed by the next look, not after a
   let isFirstWait = true
   const slots = new WorkerSlots<string>({
     concurrency: 4,
+    pool: createSlotPool(4),
     claim: async () => (isFirstWait ? [] : waiting.splice(0)),
     waitAndClaim() {
       if (!isFirstWait) return new Promise(() => undefined)
