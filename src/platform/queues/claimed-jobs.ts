@@ -66,7 +66,7 @@ export interface ClaimedJobsOptions {
   blocking: Redis
   /** Lifetime of a claim without renewal. */
   lockMs: number
-  /** Maximum duration of a `wait`: a hanging worker may have consumed the wake-up. */
+  /** Maximum duration of a `wait`: a hanging worker may have consumed the wake-up. `waitAndClaim` is also bounded by half a claim. */
   waitSeconds: number
   logger: Logger
   clock: () => number
@@ -103,7 +103,8 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
   )
   const completeScript = defineScript(redis, 'syCompleteJobs', COMPLETE)
   const keys = [`${queuePrefix(shard)}:${queue}`]
-  const waitForMarker = () => blocking.bzpopmin(`${queuePrefix(shard)}:${queue}:marker`, waitSeconds)
+  const waitForMarker = (seconds = waitSeconds) =>
+    blocking.bzpopmin(`${queuePrefix(shard)}:${queue}:marker`, seconds)
   let blockingId: number | null = null
   const identify = async () => {
     // A client that is closed before it connected has nothing to unblock.
@@ -153,9 +154,10 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
       (await readClaim(await claimNow!(keys, [token, lockMs, clock(), most, kind]))).jobs,
     wait: async () => void (await waitForMarker()),
     async waitAndClaim() {
-      // Both are sent at once; Redis runs the second when the first returns.
+      // Both are sent at once; Redis runs the second when the first returns, also for a worker that is paused by then. Its
+      // wait ends before its locks do: otherwise it would claim its own calls again when they return to the queue.
       const [, claimed] = await Promise.all([
-        waitForMarker(),
+        waitForMarker(Math.min(waitSeconds, lockMs / 2_000)),
         claimAfterWait!(keys, [token, lockMs, '', 1, 'any']),
       ])
       const { jobs, isMore } = await readClaim(claimed)

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { CallEnvelope, CallJob } from '../../../src/core/calls/call-job.ts'
 import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
 import { type ClaimedJobs, openClaimedJobs } from '../../../src/platform/queues/claimed-jobs.ts'
@@ -31,15 +31,12 @@ describe('a wait that claims what comes', () => {
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
     blocking = createRedis({ url: server.url, name: 'test-wake', mode: 'wait' })
     queue = createDispatchQueue(redis)
-    jobs = openClaimedJobs(DISPATCH_QUEUE, {
-      redis,
-      blocking,
-      lockMs: 30_000,
-      waitSeconds: WAIT_SECONDS,
-      logger: pino({ level: 'silent' }),
-      clock: Date.now,
-    })
+    jobs = opened({ lockMs: 30_000, waitSeconds: WAIT_SECONDS })
   })
+  const opened = (times: { lockMs: number; waitSeconds: number }) =>
+    openClaimedJobs<CallJob>(DISPATCH_QUEUE, {
+      ...{ redis, blocking, logger: pino({ level: 'silent' }), clock: Date.now, ...times },
+    })
   afterEach(async () => {
     await jobs.close()
     await queue.close()
@@ -74,6 +71,12 @@ describe('a wait that claims what comes', () => {
     jobs.wake()
     expect(await claiming).toEqual({ job: null, isMore: false })
     expect(performance.now() - wokenAt).toBeLessThan(WAIT_SECONDS * 500)
+  })
+
+  test('ends before the lock of a job that was claimed earlier does, whatever its time', async () => {
+    const claims = opened({ lockMs: 500, waitSeconds: 3_600 })
+    onTestFinished(() => claims.close())
+    expect(await claims.waitAndClaim()).toEqual({ job: null, isMore: false })
   })
 
   test('claims also after Redis forgot its scripts', async () => {
