@@ -9,12 +9,12 @@ interface UnchargedCost {
 }
 
 /**
- * Results of attempts that their client caused: the prompt asked for nothing, or for more than the call had time for,
- * or the files of the account's calls in flight left no space for the response. A cancelled attempt counts only if the
- * whole call was cancelled; otherwise the gateway ended it. Failures of a provider (silent, stalled, broken) do not
- * count; an account's own breakers bound them.
+ * Results of attempts that their client caused: the prompt asked for more than the call had time for, or the files of the
+ * account's calls in flight left no space for the response. A cancelled attempt counts only if the
+ * whole call was cancelled; otherwise the gateway ended it. Failures of a provider (empty, silent, stalled, broken) do
+ * not count; an account's own breakers bound them.
  */
-const CAUSED_BY_CLIENT: ReadonlySet<string> = new Set(['empty-answer', 'call-timeout', 'account-full'])
+const CAUSED_BY_CLIENT: ReadonlySet<string> = new Set(['call-timeout', 'account-full'])
 
 /** Sums the cost of a call's attempts beyond its charge. */
 export function unchargedCost({ attempts, status }: SettlementRecord): UnchargedCost {

@@ -27,7 +27,7 @@ describe('the uncharged cost of a call', () => {
     ['cancelled', 'cancelled', 5n],
     ['cancelled', 'failed', 0n],
     ['cancelled', 'interrupted', 0n],
-    ['empty-answer', 'failed', 5n],
+    ['empty-answer', 'failed', 0n],
     ['call-timeout', 'failed', 5n],
     ['account-full', 'failed', 5n],
     ['not-stored', 'failed', 0n],

@@ -1,11 +1,17 @@
 import type { ByokKeyVault } from '../../../byok/byok-key-vault.ts'
-import { type AttemptOutcome, factsOf, unsentAttempt } from '../../../core/calls/attempt-outcome.ts'
+import {
+  type AttemptOutcome,
+  type FinishedAttempt,
+  factsOf,
+  unsentAttempt,
+} from '../../../core/calls/attempt-outcome.ts'
 import type { Candidate } from '../../../core/calls/call-job.ts'
 import type { OnProgress } from '../../../core/calls/completion.ts'
 import {
   type CallContent,
   kindOf,
   messagesOf,
+  parametersOf,
   withoutParameters,
 } from '../../../core/calls/kinds/call-kinds.ts'
 import { attemptFailure } from '../../../core/failover/attempt-failure.ts'
@@ -14,6 +20,7 @@ import type { AttemptRequest, ProviderClient } from '../../../providers/wire.ts'
 import type { RunningCall } from '../running-calls.ts'
 import { keyOfAttempt } from './attempt-key.ts'
 import { type Ask, type AttemptPlan, type AttemptSettings, firstTokenLimitMs } from './attempt-plan.ts'
+import { isPlausibleUsage } from './call-usage.ts'
 import type { CompletionRelay } from './completion-relay.ts'
 import { type DripRule, DripWatch } from './drip-watch.ts'
 import { fittingWindow } from './fitting-window.ts'
@@ -79,7 +86,7 @@ export async function runAttempt(
       const { leavesDrip } = plan
       const rule = leavesDrip && { tokensMin: deps.settings.dripTokensMin, leaves: leavesDrip }
       const outcome = rule ? await watched(request, relay, ask, rule) : await ask(request, relay.push)
-      return failIfEmpty(call.envelope.stream ? outcome : endIfExpired(outcome, relay), relay)
+      return failIfEmpty(call.envelope.stream ? outcome : endIfExpired(outcome, relay), plan, call, relay)
     }
     default:
       return plan.rescue satisfies never
@@ -175,13 +182,34 @@ async function watched(
 
 /**
  * Turns a finished completion without content into a failure of its provider, unless it reached its limit or was
- * filtered before any content.
+ * filtered before any content, or its model may have had nothing to say.
  */
-function failIfEmpty(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOutcome {
+function failIfEmpty(
+  outcome: AttemptOutcome,
+  { candidate }: AttemptPlan,
+  { envelope, content }: RunningCall<CallContent>,
+  relay: CompletionRelay,
+): AttemptOutcome {
   if (outcome.kind !== 'finished' || relay.hasContent || relay.isDelivered) return outcome
   if (outcome.reason === 'length' || outcome.reason === 'content_filter') return outcome
+  if (envelope.extended && isEmptyAnswer(outcome, candidate, content)) return outcome
   const failure = attemptFailure('empty-answer', `nothing before ${outcome.reason}`)
   return { ...factsOf(outcome), kind: 'failed', failure }
+}
+
+/**
+ * Whether a completion of the extended contract is empty as its model meant it: after the result of a tool, before a stop
+ * sequence, or by the usage that its provider reports.
+ */
+function isEmptyAnswer(
+  { reason, unknownFinish, usage, produced }: FinishedAttempt,
+  candidate: Candidate,
+  content: CallContent,
+): boolean {
+  if (reason !== 'stop' || unknownFinish !== undefined) return false
+  const lastTurn = messagesOf(content).findLast(({ role }) => role === 'tool' || role === 'assistant')
+  if (lastTurn?.role === 'tool' || parametersOf(content).stop !== undefined) return true
+  return usage !== null && isPlausibleUsage(usage, { text: '', finalUsage: usage, produced }, candidate)
 }
 
 /** Ends a completion at the deadline of its call, if it is returned as a whole and was still being produced. */

@@ -153,6 +153,12 @@ function faultsOf(reported: Usage, limits: UsageLimits): UsageFaults {
   return { prompt: prompt === 'beyond-bound' && isInflated ? 'absurd' : prompt, completion }
 }
 
+/** Whether a completion can have taken what its provider reports. */
+export function isPlausibleUsage(reported: Usage, answer: Answer, served: Candidate): boolean {
+  const { prompt, completion } = faultsOf(reported, limitsOf(answer, served))
+  return prompt !== 'absurd' && !completion
+}
+
 function limitsOf({ text, produced, showsReasoning = false }: Answer, served: Candidate): UsageLimits {
   const { thinkingBytes, reasoningTokens } = produced
   const { audioTokens, imageTokens } = promptBoundOf(served)

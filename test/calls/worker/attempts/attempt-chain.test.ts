@@ -6,7 +6,7 @@ import {
 } from '../../../../src/calls/worker/attempts/attempt-chain.ts'
 import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-job.ts'
 import type { CallOutcome } from '../../../../src/core/calls/call-outcome.ts'
-import type { SamplingParameters } from '../../../../src/core/calls/chat-request.ts'
+import type { ChatMessage, SamplingParameters } from '../../../../src/core/calls/chat-request.ts'
 import type { Offer } from '../../../../src/core/catalog/catalog.ts'
 import { formatBreakerEntry } from '../../../../src/core/failover/circuit-breaker.ts'
 import {
@@ -91,7 +91,9 @@ interface CallOptions {
   stream?: boolean
   offers?: Offer[]
   candidates?: Partial<Candidate>[]
+  messages?: readonly ChatMessage[]
   parameters?: SamplingParameters
+  extended?: true
   timeoutMs?: number
   signal?: AbortSignal
   deps?: Partial<ChainDependencies>
@@ -133,7 +135,9 @@ async function call(options: CallOptions = {}): Promise<Answer> {
     ...UNMEASURED,
     ...options.deps,
   })
-  const content = chatOf('hello world', { parameters: options.parameters ?? {} })
+  const content = chatOf([{ role: 'user', content: 'hello world' }, ...(options.messages ?? [])], {
+    parameters: options.parameters ?? {},
+  })
   const running = runningOf(envelope(offers, options), content, {
     ...(options.signal && { signal: options.signal }),
     send(frame) {
@@ -149,10 +153,11 @@ async function call(options: CallOptions = {}): Promise<Answer> {
 
 function envelope(
   offers: Offer[],
-  { stream = true, candidates = [], timeoutMs = 60_000 }: CallOptions,
+  { stream = true, extended, candidates = [], timeoutMs = 60_000 }: CallOptions,
 ): CallEnvelope {
   return envelopeOf({
     stream,
+    ...(extended && { extended }),
     candidates: offers.map(({ id }, index) =>
       candidateOf({ offerId: id, modelId: 'large-1', ...candidates[index] }),
     ),
@@ -277,6 +282,50 @@ describe('an answer', () => {
       expect(delivered).toEqual([])
     }
     expect(board.state()).toEqual([])
+  })
+
+  const EMPTY = finishEvent() + DONE
+  const toolTurn: ChatMessage[] = [
+    {
+      role: 'assistant',
+      content: '',
+      tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }],
+    },
+    { role: 'tool', content: 'done', tool_call_id: 'call_1' },
+  ]
+  test.each([
+    ['with usage', { provider: finishEvent() + usageEvent(7, 1) + DONE }, { source: 'upstream' }],
+    ['after the result of a tool', { provider: EMPTY, messages: toolTurn }, { source: 'counted' }],
+    ['with a stop sequence', { provider: EMPTY, parameters: { stop: ['<'] } }, { source: 'counted' }],
+  ] as const)('of the extended contract %s may be empty, and is charged', async (_, asked, { source }) => {
+    alpha.play(streams(asked.provider))
+    for (const stream of [true, false]) {
+      const { outcome, delivered } = await call({ stream, extended: true, ...asked })
+      expect(delivered).toEqual(stream ? [['open', 0]] : [])
+      expect(outcome).toMatchObject({
+        status: 'completed',
+        finishReason: 'stop',
+        message: { content: '' },
+        usageSource: source,
+        attempts: [{ offerId: 'alpha/large-1', outcome: 'ok' }],
+      })
+      const { usage } = outcome as Extract<CallOutcome, { status: 'completed' }>
+      expect(usage.promptTokens).toBeGreaterThan(0)
+    }
+  })
+
+  test.each([
+    ['no usage', EMPTY],
+    ['usage that cannot be', finishEvent() + usageEvent(0, 0) + DONE],
+    ['a call that is missing', finishEvent('tool_calls') + usageEvent(7, 1) + DONE],
+    ['a reason of its own', finishEvent('whatever') + usageEvent(7, 1) + DONE],
+  ])('of the extended contract that is empty with %s is a failure', async (_, provider) => {
+    alpha.play(streams(provider))
+    beta.play(streams(wholeStream('Hello')))
+    expect(outcomes(await call({ extended: true }))).toEqual([
+      'alpha/large-1 empty-answer',
+      'beta/large-1 ok',
+    ])
   })
 
   test('that reached its limit before it said anything is an answer, and charged', async () => {
