@@ -8,6 +8,7 @@ import {
 import { listedModels } from '../core/catalog/listed-models.ts'
 import { describeModel } from '../core/catalog/model-description.ts'
 import { formatRates, mapRates, rateOf, withoutCache } from '../core/catalog/token-rates.ts'
+import { formatUsd } from '../core/kernel/money.ts'
 
 const OWNER = 'switchyard'
 
@@ -21,13 +22,31 @@ export function opaqueModelList(mayUseAuto: boolean) {
   return { object: 'list' as const, data: mayUseAuto ? [AUTO] : [] }
 }
 
+/** What the libraries of other routers require of every model, and no model has here. */
+const ROUTER_FIELDS = { default_parameters: null, per_request_limits: null, supported_voices: null }
+
+/** `auto` beside named models. Its window and its price are those of the model that it chooses. */
+const AUTO_MODEL = {
+  ...AUTO,
+  name: 'Auto',
+  canonical_slug: AUTO.id,
+  context_length: null,
+  architecture: { modality: null, input_modalities: ['text'], output_modalities: ['text'] },
+  pricing: { prompt: '-1', completion: '-1' },
+  supported_parameters: [],
+  top_provider: { context_length: null, max_completion_tokens: null, is_moderated: false },
+  links: { details: '/v2/models/auto' },
+  ...ROUTER_FIELDS,
+}
+
 /** The body of GET /v2/models: `auto` and every listed model that a key may name, without targets and costs. */
 export function publicModelList(
   catalog: Pick<CatalogSnapshot, 'models' | 'autoLadder'>,
   isAllowed: (model: Model) => boolean,
 ) {
   const named = listedModels(catalog).filter(isAllowed).map(publicModel)
-  return { object: 'list' as const, data: [...(catalog.autoLadder.some(isAllowed) ? [AUTO] : []), ...named] }
+  const data = [...(catalog.autoLadder.some(isAllowed) ? [AUTO_MODEL] : []), ...named]
+  return { object: 'list' as const, data, total_count: data.length, links: { next: null } }
 }
 
 /** The body of GET /v2/models/{id}: also of a model that no list has. Undefined: the key may not name it. */
@@ -36,16 +55,57 @@ export function publicModelOf(
   id: string,
   isAllowed: (model: Model) => boolean,
 ) {
-  if (id === AUTO.id) return autoLadder.some(isAllowed) ? AUTO : undefined
+  if (id === AUTO.id) return autoLadder.some(isAllowed) ? AUTO_MODEL : undefined
   const model = models.get(id)
   return model && isAllowed(model) ? { ...publicModel(model), description: describeModel(model) } : undefined
 }
 
+/** A model, also in the fields that the libraries of other routers read. */
 function publicModel(model: Model) {
+  const { reasoning, ...identity } = identityOf(model)
+  const { contextLength: context_length, inputModalities, maxOutputTokens } = model
+  const output = OUTPUTS[model.kind] ?? 'text'
   return {
-    ...identityOf(model),
+    ...identity,
+    supported_parameters: [...model.supportedParameters],
+    // Its absence is a model that does not reason.
+    ...(reasoning && { reasoning: { mandatory: false } }),
     rate: formatRates(model.rate),
     status: isAvailable(model) ? ('available' as const) : ('unavailable' as const),
+    canonical_slug: model.id,
+    architecture: {
+      modality: `${inputModalities.join('+')}->${output}`,
+      input_modalities: inputModalities,
+      output_modalities: [output],
+    },
+    pricing: pricingOf(model.rate),
+    top_provider: { context_length, max_completion_tokens: maxOutputTokens, is_moderated: false },
+    links: { details: `/v2/models/${encodeURIComponent(model.id)}` },
+    ...ROUTER_FIELDS,
+  }
+}
+
+/** What models of a kind produce; absent: text. */
+const OUTPUTS: Partial<Record<Model['kind'], string>> = {
+  embeddings: 'embeddings',
+  rerank: 'rerank',
+  image: 'image',
+  speech: 'speech',
+  transcription: 'transcription',
+}
+
+/** Rates in USD per token and per use. */
+const pricingOf = (rate: TokenRates) => {
+  const usd = (kind: keyof TokenRates) => formatUsd(rateOf(rate, kind))
+  return {
+    prompt: usd('prompt'),
+    completion: usd('completion'),
+    ...(rate.promptImage !== undefined && { image_token: usd('promptImage') }),
+    ...(rate.promptAudio !== undefined && { audio: usd('promptAudio') }),
+    ...(rate.cacheRead !== undefined && { input_cache_read: usd('cacheRead') }),
+    ...(rate.cacheWrite !== undefined && { input_cache_write: usd('cacheWrite') }),
+    ...(rate.cacheWriteHour !== undefined && { input_cache_write_1h: usd('cacheWriteHour') }),
+    ...(rate.webSearch !== undefined && { web_search: usd('webSearch') }),
   }
 }
 

@@ -623,7 +623,7 @@ describe('tokens of a prompt cache', () => {
     const charged = { cost_usd: cost(whole.usage!, cached), cached, rate: '0.19' }
     expect(await settled(whole.id)).toEqual(charged)
     for (const id of [response.id, callIdOfResponse(response.id)]) expect(await settled(id)).toEqual(charged)
-    expect(await settled(stable.id)).toEqual({ cost_usd: cost(stable.usage!, 0) })
+    expect(await settled(stable.id)).toEqual({ cost_usd: cost(stable.usage!, 0), cached })
     expect(await stack.command('audit')).toMatchObject({ code: 0 })
   })
 })

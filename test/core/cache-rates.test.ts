@@ -248,11 +248,15 @@ describe('what a provider reports of its prompt cache', () => {
     })
   })
 
-  test('is of no account where it has no rate of its own', async () => {
-    for (const cachedTokens of [60, 9_999]) {
+  test('is reported, and costs as much as the other tokens, where it has no rate of its own', async () => {
+    for (const [cachedTokens, told] of [
+      [60, { cachedTokens: 60 }],
+      [9_999, {}],
+      [0.5, {}],
+    ] as const) {
       const { usage: used, usageClamped, cost } = await charged(cachedTokens, {})
       expect({ used, usageClamped, cost }).toEqual({
-        used: { promptTokens: 80, completionTokens: 3 },
+        used: { promptTokens: 80, completionTokens: 3, ...told },
         usageClamped: false,
         cost: 806n,
       })

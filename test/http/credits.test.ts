@@ -62,6 +62,16 @@ describe('GET /v1/credits', () => {
     await open.end
   })
 
+  test('has its totals as numbers, too, at /v2', async () => {
+    const { key } = await stack.account('1.00')
+    expect(await read('/v2/credits', key)).toEqual({
+      data: {
+        ...{ total_credits: 1, total_usage: 0, total_credits_usd: '1.00', total_usage_usd: '0.00' },
+        available: '1.00',
+      },
+    })
+  })
+
   test('carries the headers of rate limits, and may not be cached', async () => {
     const { key } = await stack.account('1.00')
     const { headers } = await get('/v1/credits', key)

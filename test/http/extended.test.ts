@@ -352,11 +352,13 @@ describe('the fields of an extended request', () => {
     },
   )
 
-  test('give usage in a chunk of its own, only where it is asked for', async () => {
+  test('give usage in a chunk of its own where it is asked for, in the last one unless it is refused', async () => {
     const streamOf = async (fields: object) =>
       readStream(await (await post({ model: 'plain/chat-completions', stream: true, ...fields })).text())
+    const refused = await streamOf({ stream_options: { include_usage: false } })
+    expect(refused.chunks.filter(({ usage }) => usage)).toEqual([])
     const plain = await streamOf({})
-    expect(plain.chunks.filter(({ usage }) => usage)).toEqual([])
+    expect(plain.chunks.filter(({ usage }) => usage)).toEqual([plain.last])
     expect(plain.last.choices[0]!.finish_reason).toBe('stop')
     const told = await streamOf({ stream_options: { include_usage: true } })
     expect(told.isDone).toBe(true)

@@ -61,6 +61,23 @@ describe('GET /v1/key', () => {
     })
   })
 
+  test('has at /v2 what libraries of other routers read, and all the rest', async () => {
+    const { key, accountId } = await stack.account('20.00', { name: 'web', limitPico: parseUsd('1.00') })
+    await ask({ url: stack.url, key }, { model: 'test/plain' })
+    await stack.settled(accountId)
+    const { used_usd, remaining_usd, ...own } = await view(key)
+    const { data, ...info } = (await (await getAs(key, `${stack.url}/v2/key`)).json()) as {
+      data: object
+    }
+    expect(info).toEqual({ ...own, used_usd, remaining_usd })
+    const usage = Number(used_usd)
+    expect(usage).toBeGreaterThan(0)
+    expect(data).toMatchObject({
+      ...{ label: 'web', limit: 1, limit_remaining: Number(remaining_usd), limit_reset: null, usage },
+      ...{ usage_daily: usage, usage_weekly: usage, usage_monthly: usage, rate_limit: { interval: '1m' } },
+    })
+  })
+
   test('shows the defaults of the gateway where a key sets none', async () => {
     const { key } = await stack.account('20.00', { requestsPerMinute: null, concurrentCalls: null })
     expect(await view(key)).toMatchObject({

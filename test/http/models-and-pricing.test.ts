@@ -126,6 +126,28 @@ describe('GET /v2/models', () => {
     expect(JSON.stringify(data)).not.toMatch(/offers|cost|alpha|words-12/)
   })
 
+  test('has the fields that libraries of other routers require of a list and of every model of it', async () => {
+    const { data, ...list } = (await (await ask('/v2/models')).json()) as {
+      data: Array<
+        Record<'id', string> & Record<'pricing' | 'rate', { prompt: string }> & { reasoning?: object }
+      >
+    }
+    expect(list).toEqual({ object: 'list', total_count: data.length, links: { next: null } })
+    for (const model of data) {
+      expect(model).toMatchObject({
+        ...{ name: expect.any(String), canonical_slug: model.id, links: { details: expect.any(String) } },
+        architecture: { input_modalities: expect.arrayContaining(['text']), output_modalities: ['text'] },
+        pricing: { prompt: expect.any(String), completion: expect.any(String) },
+        supported_parameters: expect.any(Array),
+        top_provider: { is_moderated: false },
+        ...{ default_parameters: null, per_request_limits: null, supported_voices: null },
+      })
+      expect(typeof (model.reasoning ?? {})).toBe('object')
+    }
+    const { pricing, rate } = data.find(({ id }) => id === 'test/plain')!
+    expect(Number(pricing.prompt) * 1_000_000).toBeCloseTo(Number(rate.prompt), 6)
+  })
+
   test('gives one model by its id', async () => {
     expect(await (await ask('/v2/models/test%2Fplain')).json()).toMatchObject({
       id: 'test/plain',

@@ -358,16 +358,18 @@ describe.concurrent('a stream', () => {
     expect(new Set(chunks.map(({ id, created, model }) => `${id} ${created} ${model}`)).size).toBe(1)
   })
 
-  test('leaves usage out where the provider gives none, streaming or not', async () => {
+  test('has the usage that is charged where the provider gives none, streaming or not', async () => {
     const streamed = readStream(
       await (await call({ model: modelOf('missing-usage', 'streamed'), stream: true })).text(),
     )
     expect(streamed.isDone).toBe(true)
-    expect(streamed.chunks.every((chunk) => !('usage' in chunk))).toBe(true)
+    expect(streamed.last.usage).toMatchObject({ prompt_tokens: expect.any(Number) })
     const whole = await call({ model: modelOf('missing-usage', 'whole') })
-    expect(await whole.json()).not.toHaveProperty('usage')
+    const { usage } = await completionOf(whole)
     await stack.settled(accountId)
-    expect(await recordOf(stack, whole)).toMatchObject({ usageSource: 'counted', status: 'completed' })
+    const { promptTokens, completionTokens, ...record } = await recordOf(stack, whole)
+    expect(record).toMatchObject({ usageSource: 'counted', status: 'completed' })
+    expect(usage).toMatchObject({ prompt_tokens: promptTokens, completion_tokens: completionTokens })
   })
 
   test('carries every character whole, however the provider cut its bytes', async () => {
@@ -446,7 +448,7 @@ describe.concurrent('a stream', () => {
 })
 
 describe('usage that cannot be', () => {
-  test('is replaced by our own count, marked, and not shown', async () => {
+  test('is replaced by our own count, marked, and reported as that', async () => {
     const absurd = await call({ model: modelOf('absurd-usage', 'whole'), max_tokens: 50 })
     const { choices, usage } = await completionOf(absurd)
     const completionTokens = await countTextTokens(choices[0]!.message.content!)
@@ -455,7 +457,7 @@ describe('usage that cannot be', () => {
     await stack.settled(accountId)
     expect(await recordOf(stack, absurd)).toMatchObject(counted)
     expect(await recordOf(stack, negative)).toMatchObject(counted)
-    expect(usage).toBeUndefined()
+    expect(usage!.completion_tokens).toBe(completionTokens)
   })
 })
 

@@ -225,3 +225,14 @@ export type MarginView = Static<typeof MarginView>
 export const Credits = Type.Object({
   data: Type.Object({ total_credits: DecimalUsd, total_usage: DecimalUsd, available: DecimalUsd }),
 })
+
+/** GET /v2/credits: the totals as numbers, as the libraries of other routers read them, and exactly. */
+export const ExtendedCredits = Type.Object({
+  data: Type.Object({
+    total_credits: Type.Number(),
+    total_usage: Type.Number(),
+    total_credits_usd: DecimalUsd,
+    total_usage_usd: DecimalUsd,
+    available: DecimalUsd,
+  }),
+})

@@ -128,7 +128,7 @@ const AUTO_ENTRY = {
   owned_by: Type.String({ description: 'The developer of the model' }),
 }
 
-/** A model of GET /v2/models. `auto` has only the first four fields. */
+/** A model of GET /v2/models. `auto` has no rate of its own, and no window. */
 export const CatalogModel = Type.Object(
   {
     ...AUTO_ENTRY,
@@ -137,7 +137,7 @@ export const CatalogModel = Type.Object(
       Type.String({ description: 'A paragraph; only where one model is asked for' }),
     ),
     kind: Type.Optional(Type.String()),
-    context_length: Type.Optional(Type.Integer()),
+    context_length: Type.Optional(nullable(Type.Integer())),
     max_output_tokens: Type.Optional(nullable(Type.Integer())),
     supported_parameters: Type.Optional(Type.Array(Type.String())),
     rate: Type.Optional(
@@ -150,7 +150,12 @@ export const CatalogModel = Type.Object(
   { additionalProperties: true },
 )
 export type CatalogModel = Static<typeof CatalogModel>
-export const CatalogModelList = Type.Object({ object: Type.Literal('list'), data: Type.Array(CatalogModel) })
+export const CatalogModelList = Type.Object({
+  object: Type.Literal('list'),
+  data: Type.Array(CatalogModel),
+  total_count: Type.Integer(),
+  links: Type.Object({ next: Type.Null() }),
+})
 
 /** A model as clients of the messages wire read it. */
 export const MessagesModel = Type.Object({

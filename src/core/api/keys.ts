@@ -227,3 +227,34 @@ export const KeyInfo = Type.Object({
   scopes: Type.Array(Type.Enum([...KEY_SCOPES])),
   rate_limits: KeyList.properties.defaults,
 })
+
+/** GET /v2/key: `data` is what the libraries of other routers read, with amounts in USD as numbers. */
+export const ExtendedKeyInfo = Type.Object({
+  ...KeyInfo.properties,
+  data: Type.Object({
+    label: Type.String(),
+    limit: nullable(Type.Number()),
+    limit_remaining: nullable(Type.Number()),
+    limit_reset: nullable(Type.String()),
+    usage: Type.Number(),
+    usage_daily: Type.Number(),
+    usage_weekly: Type.Number(),
+    usage_monthly: Type.Number(),
+    byok_usage: Type.Literal(0),
+    byok_usage_daily: Type.Literal(0),
+    byok_usage_weekly: Type.Literal(0),
+    byok_usage_monthly: Type.Literal(0),
+    include_byok_in_limit: Type.Literal(true),
+    is_free_tier: Type.Literal(false),
+    is_management_key: Type.Boolean(),
+    is_provisioning_key: Type.Literal(false),
+    expires_at: nullable(IsoTime),
+    free_model_daily_requests: Type.Record(Type.String(), Type.Literal(0)),
+    allowed_data_regions: Type.Array(Type.String(), { maxItems: 0 }),
+    creator_user_id: Type.Null(),
+    organization_id: Type.Null(),
+    workspace_id: Type.Null(),
+    rate_limit: Type.Object({ requests: Type.Integer(), interval: Type.String(), note: Type.String() }),
+  }),
+})
+export type ExtendedKeyInfo = Static<typeof ExtendedKeyInfo>

@@ -101,18 +101,15 @@ export function lastFrameOf(
   }
 }
 
-/**
- * Usage is delivered where the provider reported it. A count of ours is charged, and reported only to extended calls, in
- * native responses and in those of calls for a result.
- */
+/** The usage that is charged, of the provider or counted here. Extended calls also have the charge itself. */
 function reportedUsage(
   { usage, usageSource, nativeStop, message, reasoningTokens = 0 }: CompletedCall,
   { extended }: Pick<CallEnvelope, 'extended'>,
   chargePico: PicoText,
-): ReportedUsage | null {
-  const isUpstream = usageSource === 'upstream'
+): ReportedUsage {
+  if (!extended) return usage
   const isResult = message.result !== undefined
-  if (!extended) return nativeStop || isResult || isUpstream ? usage : null
-  const isWithin = isUpstream && reasoningTokens > 0 && reasoningTokens <= usage.completionTokens
+  const isWithin =
+    usageSource === 'upstream' && reasoningTokens > 0 && reasoningTokens <= usage.completionTokens
   return { ...usage, ...(isWithin && !nativeStop && !isResult && { reasoningTokens }), chargePico }
 }

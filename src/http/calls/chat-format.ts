@@ -68,7 +68,7 @@ export class ChunkRenderer implements StreamRenderer {
 
   /** The last chunk of a complete completion, with usage if it is known, and the end marker. */
   finish([, reason, usage]: FinishFrame): string {
-    return this.lastChunk(reason, usage) + DONE_EVENT
+    return this.lastChunk(reason, usage && usageBody(usage)) + DONE_EVENT
   }
 
   /** The last chunk of an interrupted completion. It has no end marker, so that the client notices the truncation. */
@@ -77,8 +77,8 @@ export class ChunkRenderer implements StreamRenderer {
     return `${this.prefix}},"finish_reason":"error"}],"error":${body}}\n\n`
   }
 
-  protected lastChunk(reason: FinishReason, usage: Usage | null): string {
-    const tail = usage ? `,"usage":${JSON.stringify(usageBody(usage))}` : ''
+  protected lastChunk(reason: FinishReason, usage: object | null): string {
+    const tail = usage ? `,"usage":${JSON.stringify(usage)}` : ''
     return `${this.prefix}${this.role('')}},"finish_reason":"${reason}"}]${tail}}\n\n`
   }
 

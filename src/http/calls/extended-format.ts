@@ -17,7 +17,8 @@ export const extendedFormat = ({ includeUsage, asFunctions = false }: ExtendedOp
 })
 
 interface ExtendedOptions {
-  includeUsage: boolean
+  /** As the client says it. Usage has its own chunk where it is asked for, and is otherwise in the last one. */
+  includeUsage: boolean | null
   /** The client sent `functions`: the first tool call is its `function_call`, the only one of a turn. */
   asFunctions?: boolean
 }
@@ -41,6 +42,8 @@ function renderWhole(
     object: 'chat.completion',
     created,
     model,
+    // Libraries require it; a text would name the target.
+    system_fingerprint: null,
     choices: [choice],
     ...(usage && { usage: extendedUsage(usage) }),
   })
@@ -72,12 +75,11 @@ export function costBody({ chargePico }: ReportedUsage) {
   return { cost: Number(exact), cost_usd: exact }
 }
 
-/** Usage has its own chunk after the last one, only if the client requests it. */
 class ExtendedRenderer extends ChunkRenderer {
-  readonly #includesUsage: boolean
+  readonly #includesUsage: boolean | null
   readonly #asFunctions: boolean
 
-  constructor(head: CompletionHead, includesUsage: boolean, asFunctions: boolean) {
+  constructor(head: CompletionHead, includesUsage: boolean | null, asFunctions: boolean) {
     super(head)
     this.#includesUsage = includesUsage
     this.#asFunctions = asFunctions
@@ -91,8 +93,10 @@ class ExtendedRenderer extends ChunkRenderer {
   }
 
   override finish([, reason, usage]: FinishFrame): string {
-    const used = this.#includesUsage && usage ? this.#usageChunk(usage) : ''
-    return this.lastChunk(finishReason(reason, this.#asFunctions), null) + used + DONE_EVENT
+    const used = usage && this.#includesUsage !== false ? extendedUsage(usage) : null
+    const ownChunk = used !== null && this.#includesUsage === true
+    const last = this.lastChunk(finishReason(reason, this.#asFunctions), ownChunk ? null : used)
+    return last + (ownChunk ? this.#usageChunk(used) : '') + DONE_EVENT
   }
 
   #functionCalls(deltas: readonly ToolCallDelta[]): string {
@@ -100,7 +104,7 @@ class ExtendedRenderer extends ChunkRenderer {
     return first.map(({ function: call }) => this.content('function_call', call)).join('')
   }
 
-  #usageChunk(usage: ReportedUsage): string {
-    return `${this.head},"choices":[],"usage":${JSON.stringify(extendedUsage(usage))}}\n\n`
+  #usageChunk(usage: object): string {
+    return `${this.head},"choices":[],"usage":${JSON.stringify(usage)}}\n\n`
   }
 }

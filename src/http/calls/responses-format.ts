@@ -36,6 +36,9 @@ function requestFields(
         ? chosenTool(tool_choice.function.name, declaredTools)
         : (tool_choice ?? 'auto'),
     top_p: top_p ?? null,
+    // Which this wire has no parameters for.
+    presence_penalty: null,
+    frequency_penalty: null,
   }
 }
 
@@ -141,6 +144,8 @@ export class ResponsesFormat implements ResponseFormat {
       id: responseIdOf(id),
       object: 'response',
       created_at: created,
+      // Not kept: a response that is written again is the same.
+      completed_at: null,
       status,
       error: null,
       incomplete_details: null,

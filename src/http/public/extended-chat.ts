@@ -33,7 +33,7 @@ export const extendedChatRoute =
           ignored: ignoredFields(sent),
           preset,
           format: extendedFormat({
-            includeUsage: body.stream_options?.include_usage === true,
+            includeUsage: body.stream_options?.include_usage ?? null,
             asFunctions: asksForFunctions(body),
           }),
         }

@@ -4,8 +4,9 @@ import { readBudget } from '../../billing/reports/budget-state.ts'
 import type { Reports } from '../../billing/reports/reports.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import type { BudgetState } from '../../core/api/budgets.ts'
-import { KeyInfo } from '../../core/api/keys.ts'
-import { allowancePeriod } from '../../core/billing/allowance-period.ts'
+import { ExtendedKeyInfo, KeyInfo } from '../../core/api/keys.ts'
+import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
+import { allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
 import { type BudgetScope, budgetsOf, keyBudget } from '../../core/billing/budget.ts'
 import { formatUsd, formatUsdOrNull } from '../../core/kernel/money.ts'
 import { isoTimeOrNull } from '../../core/kernel/time.ts'
@@ -22,9 +23,9 @@ interface KeyDependencies {
   clock: () => number
 }
 
-/** GET /v1/key: the limits of the calling key, what is left of them, and what its account can spend. */
+/** GET /v1/key: the limits of the calling key, what is left of them, and what its account can spend. At /v2 also `data`. */
 export const keyRoute =
-  (path: string): FastifyPluginAsyncTypebox =>
+  (path: string, { isExtended }: Pick<Surface, 'isExtended'>): FastifyPluginAsyncTypebox =>
   async (app) => {
     const { limits, clock } = app.accounts
     const { reports } = app.billing
@@ -37,7 +38,7 @@ export const keyRoute =
 
     const schema = {
       summary: 'The limits of the key, what is left of them, and the balance',
-      response: { 200: KeyInfo },
+      response: { 200: isExtended ? ExtendedKeyInfo : KeyInfo },
     }
     app.get(path, { onRequest: [app.requireKey], onSend: noStore, schema }, async (request) => {
       const key = askingKey(request)
@@ -54,9 +55,9 @@ export const keyRoute =
         }
         const effective = effectiveLimits(key, limits)
         const credits = key.accountId === null ? null : await reports.credits.find(key.accountId)
-        return {
+        const info = {
           id: key.keyId,
-          object: 'key',
+          object: 'key' as const,
           name: key.name,
           limit_usd: formatUsdOrNull(key.limitPico),
           used_usd: states.key?.used_usd ?? (await used()),
@@ -78,9 +79,58 @@ export const keyRoute =
             account_concurrent_calls: effective.accountConcurrentCalls,
           },
         }
+        return isExtended ? { ...info, data: await routerKey(key, info, reports, clock()) } : info
       })
     })
   }
+
+/** What the libraries of other routers read of a key: amounts as numbers, and no more than is known here. */
+async function routerKey(
+  key: KeyRecord,
+  info: Pick<ExtendedKeyInfo, 'limit_usd' | 'remaining_usd' | 'expires_at' | 'rate_limits'>,
+  { spend }: KeyDependencies['reports'],
+  nowMs: number,
+): Promise<ExtendedKeyInfo['data']> {
+  const spent = await Promise.all(
+    LIMIT_RESETS.map(async (reset) => {
+      const budget = keyBudget(key.accountId ?? '', key.keyId)
+      const { spentPico } = await spend.spending(budget, allowancePeriod(reset, nowMs), [])
+      return [reset, Number(formatUsd(spentPico))] as const
+    }),
+  )
+  const usage = Object.fromEntries(spent) as Record<(typeof LIMIT_RESETS)[number], number>
+  const numberOf = (usd: string | null) => (usd === null ? null : Number(usd))
+  return {
+    label: key.name,
+    limit: numberOf(info.limit_usd),
+    limit_remaining: numberOf(info.remaining_usd),
+    limit_reset: key.limitReset === 'none' ? null : key.limitReset,
+    usage: usage.none,
+    usage_daily: usage.daily,
+    usage_weekly: usage.weekly,
+    usage_monthly: usage.monthly,
+    // What calls on BYOK keys cost here is the routing fee, which is in `usage` and in the limit.
+    byok_usage: 0,
+    byok_usage_daily: 0,
+    byok_usage_weekly: 0,
+    byok_usage_monthly: 0,
+    include_byok_in_limit: true,
+    is_free_tier: false,
+    is_management_key: key.kind === 'admin',
+    is_provisioning_key: false,
+    expires_at: info.expires_at,
+    free_model_daily_requests: { limit: 0, remaining: 0, used: 0 },
+    allowed_data_regions: [],
+    creator_user_id: null,
+    organization_id: null,
+    workspace_id: null,
+    rate_limit: {
+      requests: info.rate_limits.requests_per_minute,
+      interval: '1m',
+      note: 'The limits in effect are in `rate_limits`.',
+    },
+  }
+}
 
 /** The budgets that bound the calls of a key, by owner. */
 async function budgetStates(

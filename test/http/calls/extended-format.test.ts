@@ -15,7 +15,7 @@ const USAGE = {
   completion_tokens_details: { reasoning_tokens: 2 },
 }
 const token = { token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }
-const open = (includeUsage = false) => extendedFormat({ includeUsage }).stream(head)
+const open = (includeUsage: boolean | null = false) => extendedFormat({ includeUsage }).stream(head)
 const json = (event: string) => JSON.parse(event.slice('data: '.length))
 
 describe('the format of extended calls', () => {
@@ -67,6 +67,14 @@ describe('the format of extended calls', () => {
     expect(done).toBe('data: [DONE]')
   })
 
+  test('has usage in its last chunk where the client does not ask, and none where it declines', () => {
+    expect(json(open(null).finish(['finish', 'stop', usage]).split('\n\n')[0]!)).toMatchObject({
+      choices: [{ finish_reason: 'stop' }],
+      usage: USAGE,
+    })
+    expect(open(false).finish(['finish', 'stop', usage])).not.toContain('usage')
+  })
+
   test('has all of it in a whole response', () => {
     const message = { content: 'a', reasoning: 'Hm.', logprobs: [token] }
     const text = extendedFormat({ includeUsage: false }).whole(head, [
@@ -79,6 +87,7 @@ describe('the format of extended calls', () => {
     expect(JSON.parse(text)).toEqual({
       ...head,
       object: 'chat.completion',
+      system_fingerprint: null,
       choices: [
         {
           index: 0,

@@ -330,7 +330,7 @@ export interface UsageLimits {
   /** Bounds of audio and of images with their own rates; absent: they count as ordinary prompt tokens. */
   audioTokensBound?: number
   imageTokensBound?: number
-  /** Whether cached prompt tokens have their own rates; otherwise they count as ordinary prompt tokens. */
+  /** Whether cached prompt tokens have their own rates; otherwise they cost as much as others, and impossible counts are dropped. */
   pricesCache?: boolean
   /** The uses of the provider's tools in the hold; absent: none. */
   uses?: Candidate['uses']
@@ -358,12 +358,7 @@ export function partsFault(usage: Usage, limits: UsageLimits): PromptFault {
   const audio = audioTokensBound === undefined ? 0 : (usage.audioTokens ?? 0)
   const image = imageTokensBound === undefined ? 0 : (usage.imageTokens ?? 0)
   const { cachedTokens = 0, cacheWriteTokens = 0 } = limits.pricesCache ? usage : {}
-  if (
-    !isCount(cachedTokens) ||
-    !isCount(cacheWriteTokens) ||
-    cachedTokens + cacheWriteTokens > usage.promptTokens
-  )
-    return 'absurd'
+  if (!isPossibleCache(usage.promptTokens, cachedTokens, cacheWriteTokens)) return 'absurd'
   if (!isCount(audio) || !isCount(image) || audio + image > usage.promptTokens) return 'absurd'
   if (audio <= (audioTokensBound ?? 0) && image <= (imageTokensBound ?? 0)) return null
   return hasMedia ? 'beyond-bound' : 'absurd'
@@ -387,7 +382,8 @@ export function withinHold(usage: Usage, limits: UsageLimits): Usage {
     promptTokens - audioTokens,
   )
   // It is not reported which media were cached, so media keep their own rates.
-  const cacheable = limits.pricesCache ? promptTokens - audioTokens - imageTokens : 0
+  const isPossible = isPossibleCache(usage.promptTokens, usage.cachedTokens, usage.cacheWriteTokens)
+  const cacheable = isPossible ? promptTokens - audioTokens - imageTokens : 0
   const cacheWriteTokens = Math.min(usage.cacheWriteTokens ?? 0, cacheable)
   const cacheWriteHourTokens = Math.min(usage.cacheWriteHourTokens ?? 0, cacheWriteTokens)
   const cachedTokens = Math.min(usage.cachedTokens ?? 0, cacheable - cacheWriteTokens)
@@ -412,5 +408,8 @@ const usesOf = ({ webSearches, codeExecutions }: Partial<Usage> = {}): Partial<U
   ...(webSearches !== undefined && { webSearches }),
   ...(codeExecutions !== undefined && { codeExecutions }),
 })
+
+const isPossibleCache = (promptTokens: number, read = 0, written = 0): boolean =>
+  isCount(read) && isCount(written) && read + written <= promptTokens
 
 const isCount = (tokens: number): boolean => Number.isSafeInteger(tokens) && tokens >= 0

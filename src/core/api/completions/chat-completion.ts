@@ -75,8 +75,8 @@ export const EXTENDED_MESSAGE = {
 }
 
 /** POST /v2/chat/completions without `stream`. */
-export const ExtendedCompletionBody = completion(
-  Type.Object({ ...MESSAGE, ...EXTENDED_MESSAGE }),
-  ExtendedUsage,
-  { logprobs: Logprobs },
-)
+export const ExtendedCompletionBody = Type.Object({
+  ...completion(Type.Object({ ...MESSAGE, ...EXTENDED_MESSAGE }), ExtendedUsage, { logprobs: Logprobs })
+    .properties,
+  system_fingerprint: Type.Null(),
+})

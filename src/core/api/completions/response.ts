@@ -59,6 +59,7 @@ export const ResponseBody = Type.Object({
   id: Type.String({ pattern: '^resp_' }),
   object: Type.Literal('response'),
   created_at: Type.Integer({ description: 'Unix seconds' }),
+  completed_at: Type.Null(),
   status: STATUS,
   model: Type.String({ description: 'As requested; `auto` stays `auto`' }),
   output: Type.Array(ResponseItem),
@@ -82,6 +83,8 @@ export const ResponseBody = Type.Object({
   reasoning: Type.Object({ effort: nullable(Type.String()), summary: Type.Null() }),
   temperature: nullable(Type.Number()),
   top_p: nullable(Type.Number()),
+  presence_penalty: Type.Null(),
+  frequency_penalty: Type.Null(),
   text: Type.Object({ format: Type.Object({ type: Type.String() }) }),
   tool_choice: Type.Union([
     Type.String(),

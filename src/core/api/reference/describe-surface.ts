@@ -43,7 +43,7 @@ export function describeSurface(operation: DescribedOperation, surface: Surface)
   const asked = SURFACE_EXAMPLES[handler]?.body
   const request = operation.requestBody?.content['application/json']
   if (asked && request) request.example = asked
-  const answered = ANSWER_EXAMPLES[handler]
+  const answered = ANSWER_EXAMPLES[id] ?? ANSWER_EXAMPLES[handler]
   const status = Object.keys(operation.responses).find((code) => code.startsWith('2'))
   const response = status && operation.responses[status]?.content?.['application/json']
   if (answered && response) response.example = answered

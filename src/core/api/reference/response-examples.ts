@@ -17,6 +17,7 @@ export const ANSWER_EXAMPLES: Readonly<Partial<Record<SurfaceId, object>>> = {
   },
   'chat-completions.extended': {
     ...COMPLETION,
+    system_fingerprint: null,
     choices: [
       { index: 0, message: { role: 'assistant', content: TEXT }, logprobs: null, finish_reason: 'stop' },
     ],
@@ -42,6 +43,7 @@ export const ANSWER_EXAMPLES: Readonly<Partial<Record<SurfaceId, object>>> = {
     id: responseIdOf(ID),
     object: 'response',
     created_at: CREATED,
+    completed_at: null,
     status: 'completed',
     model: 'auto',
     output: [
@@ -69,6 +71,8 @@ export const ANSWER_EXAMPLES: Readonly<Partial<Record<SurfaceId, object>>> = {
     reasoning: { effort: null, summary: null },
     temperature: null,
     top_p: null,
+    presence_penalty: null,
+    frequency_penalty: null,
     text: { format: { type: 'text' } },
     tool_choice: 'auto',
     store: true,
@@ -85,4 +89,10 @@ export const ANSWER_EXAMPLES: Readonly<Partial<Record<SurfaceId, object>>> = {
     data: [{ id: 'auto', object: 'model', created: CREATED, owned_by: 'switchyard' }],
   },
   credits: { data: { total_credits: '25.00', total_usage: '1.25', available: '23.75' } },
+  'credits.extended': {
+    data: {
+      ...{ total_credits: 25, total_usage: 1.25, total_credits_usd: '25.00', total_usage_usd: '1.25' },
+      available: '23.75',
+    },
+  },
 }
