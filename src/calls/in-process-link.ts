@@ -1,10 +1,11 @@
 import type { CallJob } from '../core/calls/call-job.ts'
 import type { Frame } from '../core/calls/frames.ts'
+import type { CallContent } from '../core/calls/kinds/call-kinds.ts'
 
 /**
  * An API instance and a dispatch worker in one process: a call that finds a free slot of the worker is claimed with its
- * admission (`TakeSlot`), and its frames reach the API instance without Redis (`LocalHub`). Its job, lock, hold and
- * settlement are in Redis as those of any call, so another worker takes it over if the process dies.
+ * admission (`TakeSlot`), and its content and its frames never leave the process (`LocalHub`). Its job, lock, hold and
+ * settlement are in Redis as those of any call, so another worker ends it if the process dies, and its client with it.
  */
 
 /** Takes a free slot of the worker of a shard; null where it has none, or stops. */
@@ -27,7 +28,7 @@ export interface TakenSlot {
   /** The token in the lock of the call's job, and the lock's lifetime. */
   token: string
   lockMs: number
-  /** Runs the claimed call; `body` is the opened body of its job. */
-  run(job: CallJob, body: string): void
+  /** Runs the claimed call. */
+  run(job: CallJob, content: CallContent): void
   giveBack(): void
 }

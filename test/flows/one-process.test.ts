@@ -20,7 +20,8 @@ const stack = testStack({
   environment: { JOB_LOCK_MS: '2000', QUEUE_WAIT_MS: '5000' },
   models: {
     [MODEL]: [{ at: 'alpha', model: `words-${WORDS}` }],
-    'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
+    'test/begun': { context_length: 1_000_000, offers: [{ at: 'alpha', model: `words-${WORDS}.held-10` }] },
+    'test/hangs': { context_length: 1_000_000, offers: [{ at: 'alpha', model: 'hang' }] },
     'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-20` }],
   },
 })
@@ -82,12 +83,15 @@ test('calls that end as Redis hangs for longer than its connections wait are ans
   expect((await stack.command('audit')).code).toBe(0)
 })
 
-test('a call is claimed with its admission, and its frames do not go through Redis', async () => {
+/** Three turns of 400 kB in all, which would be stored in PostgreSQL for another process. */
+const LONG = ['user', 'assistant', 'user'].map((role) => ({ role, content: 'Rail yards. '.repeat(11_000) }))
+
+test('a long call is claimed with its admission, and neither its text nor its frames leave the process', async () => {
   const { key } = await stack.account('5.00')
   const monitor = await stack.redis.monitor()
   const commands: string[][] = []
   monitor.on('monitor', (_time: string, args: string[]) => commands.push(args))
-  const open = await stream({ url, key }, { model: 'test/begun' })
+  const open = await stream({ url, key }, { model: 'test/begun', messages: LONG })
   await open.said(30)
   expect(await stack.redis.llen(`${queuePrefix(0)}:dispatch:active`)).toBe(1)
   stack.providers.release()
@@ -101,6 +105,8 @@ test('a call is claimed with its admission, and its frames do not go through Red
   expect(seen('lpush', `dispatch:active ${id}`)).toHaveLength(1)
   expect(seen('zadd', 'dispatch:marker')).toEqual([])
   expect(seen('publish', id!)).toEqual([])
+  expect(Math.max(...commands.map((args) => args.join(' ').length))).toBeLessThan(100_000)
+  expect(await stack.postgres.callBody.count()).toBe(0)
 })
 
 test('a client that leaves ends its call, which is charged for what was produced', async () => {
@@ -133,14 +139,21 @@ test('when it is killed, its calls end in the next process, charged for no more 
   const { accountId, key } = await stack.account('5.00')
   const open = await stream({ url, key }, { model: 'test/begun' })
   await open.said(30)
+  const unshown = ask({ url, key }, { model: 'test/hangs', messages: LONG }).catch(() => 'cut off')
+  await stack.providers.log.arrived(({ model, state }) => state === 'open' && model === 'hang')
   await gateway.kill()
   const shown = await open.end.catch(() => open.soFar)
   expect(shown.done).toBe(false)
+  expect(await unshown).toBe('cut off')
   gateway = await startGateway()
   await stack.settled(accountId)
-  const [record] = await stack.postgres.callRecord.findMany({ where: { accountId } })
-  expect(record!.status).not.toBe('completed')
-  expect(record!.completionTokens).toBeLessThanOrEqual(shown.text.split(' ').length)
+  const records = await stack.postgres.callRecord.findMany({ where: { accountId } })
+  expect(records).toHaveLength(2)
+  for (const { status, completionTokens } of records) {
+    expect(status).not.toBe('completed')
+    expect(completionTokens).toBeLessThanOrEqual(shown.text.split(' ').length)
+  }
+  expect(records.find(({ id }) => id !== shown.id)).toMatchObject({ status: 'failed', chargePico: 0n })
   expect((await stack.command('audit')).code).toBe(0)
 })
 

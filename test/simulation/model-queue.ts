@@ -70,16 +70,17 @@ export class ModelQueue<Data> {
     this.wake()
   }
 
-  /** As admit.lua: adds a call, which a worker that is named claims if no other waits. Returns whether it has. */
-  addCall(id: string, data: Data, claim: { token: string; lockMs: number } | null): boolean {
-    if (claim === null || [...this.jobs.values()].some((job) => job.state === 'waiting')) {
+  /** As admit.lua: adds a call (1), or if a worker is named has it claimed (2), unless others wait (0). */
+  addCall(id: string, data: Data, claim: { token: string; lockMs: number } | null): 0 | 1 | 2 {
+    if (claim === null) {
       this.add(id, data, 0, 'call')
-      return false
+      return 1
     }
+    if ([...this.jobs.values()].some((job) => job.state === 'waiting')) return 0
     const { token, lockMs } = claim
     const lock = { state: 'active', token, lockUntilMs: this.clock() + lockMs, attemptsStarted: 1 } as const
     Object.assign(this.put(id, data, 0, 'call'), lock)
-    return true
+    return 2
   }
 
   private put(id: string, data: Data, delayMs: number, name: string): ModelJob<Data> {

@@ -1,11 +1,12 @@
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import { SCRIPTS } from './model-scripts.ts'
 
-/**
- * Enqueues a call with its admission, and claims it for a worker that is named, if it can be. Returns whether that
- * worker has it.
- */
-type EnqueueCall = (callId: string, job: CallJob, claim: { token: string; lockMs: number } | null) => boolean
+/** Enqueues a call with its admission (1), or if a worker is named claims it (2), if it can be (else 0). */
+type EnqueueCall = (
+  callId: string,
+  job: CallJob,
+  claim: { token: string; lockMs: number } | null,
+) => 0 | 1 | 2
 
 /** The data of a Redis server: what the gateway's commands need of it. Amounts are text, as there. */
 export class ModelRedis {
@@ -17,7 +18,7 @@ export class ModelRedis {
   private readonly clock: () => number
   private epochs = 0
 
-  constructor(clock: () => number, enqueueCall: EnqueueCall = () => false) {
+  constructor(clock: () => number, enqueueCall: EnqueueCall = () => 1) {
     this.clock = clock
     this.enqueueCall = enqueueCall
   }

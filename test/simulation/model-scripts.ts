@@ -104,8 +104,8 @@ const admit: Script = (redis, keys, args) => {
   let enqueued = 0
   if (job !== '' && String(amount) === amountText && limit === limitText) {
     const [token, lockMs] = [args[28]!, Number(args[29])]
-    enqueued = redis.enqueueCall(id!, JSON.parse(job), token === '' ? null : { token, lockMs }) ? 2 : 1
-    redis.strings.set(mark, String(enqueued))
+    enqueued = redis.enqueueCall(id!, JSON.parse(job), token === '' ? null : { token, lockMs })
+    if (enqueued > 0) redis.strings.set(mark, String(enqueued))
   }
   return answer('ok', String(amount), limit, openOfAccount.size, enqueued)
 }

@@ -57,7 +57,7 @@ export interface AdmissionRequest {
     turn: QueueTurn
     /** Unix ms. */
     nowMs: number
-    /** A worker with a free slot, which claims the job in the same step unless others wait. Absent: none. */
+    /** A worker with a free slot, which claims the job in the same step; not enqueued if others wait. Absent: none. */
     claim?: { token: string; lockMs: number } | undefined
   }
 }

@@ -19,8 +19,8 @@
 --       21 data of its job, or ''  22 options of the job, JSON without its end  23 now, unix ms, of the caller's clock
 --       24 share of the account in the queue  25 time step  26 the last step that it may be delayed to (see admission.ts)
 --       27 number of priorities  28 lifetime of the mark of the admitted call, ms
---       29 token of a worker with a free slot, which claims the job if no other call waits, or ''  30 lifetime of its
---       lock, ms
+--       29 token of a worker with a free slot, or '': it claims the job, which is not enqueued if other calls wait
+--       30 lifetime of its lock, ms
 -- Returns {outcome, limit of requests, remaining requests, remaining tokens, window reset ms, ...}, with the request limit
 -- that has fewer left, the key's or the account's
 --   'ok', …, amount held, completion limit granted, open calls of the account including this one,
@@ -230,6 +230,13 @@ take_rate()
 local open_calls = open_before + 1
 if job == '' or amount ~= ARGV[3] or limit ~= ARGV[7] then return answer('ok', amount, limit, open_calls, 0) end
 
+local token = ARGV[29]
+local is_paused = redis.call('HEXISTS', queue .. ':meta', 'paused') == 1
+local is_claimed = token ~= '' and not is_paused
+  and redis.call('EXISTS', queue .. ':wait', queue .. ':prioritized') == 0
+-- Its job has no body for other workers.
+if token ~= '' and not is_claimed then return answer('ok', amount, limit, open_calls, 0) end
+
 local beyond = open_calls - tonumber(ARGV[24])
 local priority = 0
 if beyond > 0 then
@@ -239,10 +246,6 @@ local fields = {
   'name', 'call', 'data', job, 'opts', ARGV[22] .. ',"priority":' .. priority .. '}', 'timestamp', ARGV[23], 'delay', 0,
   'priority', priority,
 }
-local token = ARGV[29]
-local is_paused = redis.call('HEXISTS', queue .. ':meta', 'paused') == 1
-local is_claimed = token ~= '' and not is_paused
-  and redis.call('EXISTS', queue .. ':wait', queue .. ':prioritized') == 0
 if is_claimed then
   redis.call('HSET', queue .. ':' .. id, 'processedOn', ARGV[23], 'ats', 1, unpack(fields))
   redis.call('LPUSH', queue .. ':active', id)

@@ -137,8 +137,9 @@ export function planCall(
 
 /**
  * Admits one call: plans the route, bounds its cost, and runs one script for rate limit, concurrency, balance and
- * budgets. The script also enqueues the call if it has no Idempotency-Key, which must be confirmed first, if its body
- * is short, and if it is granted all it asks for. Throws the ApiError for the client; then nothing is held.
+ * budgets. The script also enqueues the call if it has no Idempotency-Key, which must be confirmed first, if a worker of
+ * this process claims it or its body is short, and if it is granted all it asks for. Throws the ApiError for the client;
+ * then nothing is held.
  */
 export async function admitCall(
   request: CallRequest,
@@ -153,15 +154,14 @@ export async function admitCall(
   const budgets = budgetsOf(key, now)
   const wanted = envelopeOf(request, caller, { callId, idempotencyRecord, plan, now, budgets }, deps)
   const turn = queueTurn(now, limits)
-  const isSentAlong = idempotencyRecord === null && caller.bodyBytes <= SENT_ALONG_BYTES
-  const text = isSentAlong ? writeBody(request.content) : ''
-  const sealedBody = isSentAlong ? deps.sealBody(callId, text) : null
-  const slot = sealedBody === null ? null : deps.takeSlot?.()
-  const job = sealedBody === null ? undefined : { data: jobData(wanted, sealedBody), turn, nowMs: now }
+  const slot = idempotencyRecord === null ? (deps.takeSlot?.() ?? undefined) : undefined
+  const isSentAlong = !slot && idempotencyRecord === null && caller.bodyBytes <= SENT_ALONG_BYTES
+  const sealedBody = isSentAlong ? deps.sealBody(callId, writeBody(request.content)) : null
+  const hasJob = slot !== undefined || sealedBody !== null
   const admission = {
     ...admissionOf(request, caller, plan, wanted, deps),
     budgets,
-    ...(job && { job: { ...job, claim: slot ?? undefined } }),
+    ...(hasJob && { job: { data: jobData(wanted, sealedBody), turn, nowMs: now, claim: slot } }),
   }
   const send = async (bounded: AdmissionRequest) => {
     const sentIn = deps.durabilityToken()
@@ -169,7 +169,8 @@ export async function admitCall(
       return await deps.admit(bounded)
     } catch (error) {
       // Redis can fail between the operation and its response.
-      const undo = () => (job ? deps.undoAdmission(wanted, sentIn) : deps.releaseHold(key.accountId, callId))
+      const undo = () =>
+        hasJob ? deps.undoAdmission(wanted, sentIn) : deps.releaseHold(key.accountId, callId)
       if (!wasNotSent(error)) deps.cleanup.add(undo)
       throw error
     }
@@ -177,7 +178,7 @@ export async function admitCall(
 
   // A worker of this process sends frames without Redis.
   if (!slot) await deps.hub.untilReceiving()
-  if (job) deps.hub.expect(callId)
+  if (hasJob) deps.hub.expect(callId)
   let reply: AdmissionReply | null = null
   try {
     let bounded: AdmissionRequest = { ...admission, admitBy: now + ADMISSION_WAIT_MS }
@@ -197,7 +198,8 @@ export async function admitCall(
     }
   } finally {
     if (reply?.kind !== 'admitted') deps.hub.forget(callId)
-    if (reply?.kind === 'admitted' && reply.isClaimed) slot?.run({ envelope: wanted, sealedBody }, text)
+    if (reply?.kind === 'admitted' && reply.isClaimed)
+      slot?.run({ envelope: wanted, sealedBody }, request.content)
     else slot?.giveBack()
   }
   if (reply.kind === 'allowance-spent') deps.noteLimitReached(key, budgets[reply.budget]!)

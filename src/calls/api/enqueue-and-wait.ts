@@ -278,5 +278,5 @@ async function enqueue(
 }
 
 /** A CallJob, JSON. */
-export const jobData = (envelope: CallEnvelope, sealedBody: string): string =>
+export const jobData = (envelope: CallEnvelope, sealedBody: string | null): string =>
   JSON.stringify({ envelope, sealedBody })

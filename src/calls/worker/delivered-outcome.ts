@@ -2,7 +2,6 @@ import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import { type CallOutcome, failedCall, NOTHING_USED } from '../../core/calls/call-outcome.ts'
 import type { CompletionMessage } from '../../core/calls/completion.ts'
 import type { DeliveredPrefix, FrameError, GatewayFailure } from '../../core/calls/frames.ts'
-import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
 import { countedUsage, textOf } from './attempts/call-usage.ts'
 import type { RunningCall } from './running-calls.ts'
 
@@ -14,7 +13,7 @@ export type ProducedOutcome = Exclude<CallOutcome, { status: 'failed' }> & { mes
 export const isProduced = (outcome: CallOutcome): outcome is ProducedOutcome =>
   outcome.status !== 'failed' && outcome.message !== null
 
-type Call = Pick<RunningCall<CallContent>, 'envelope' | 'content'>
+type Call = Pick<RunningCall, 'envelope' | 'content'>
 
 type CallFacts = Pick<CallOutcome, 'attempts' | 'firstTokenAt' | 'isUnanswered'>
 
@@ -71,9 +70,9 @@ async function interrupted(
   return { status: 'interrupted', error, message: null, served, ...used, ...facts }
 }
 
-/** What is charged for a delivered text; nothing where there is none. */
+/** What is charged for a delivered text; nothing where there is none, or where its prompt is gone with its process. */
 async function chargeOf({ candidate, text }: DeliveredPrefix, { envelope, content }: Call) {
   const served = (text !== '' && candidate !== null && envelope.candidates[candidate]) || null
-  if (served === null) return { served, ...NOTHING_USED }
+  if (served === null || content === null) return { served: null, ...NOTHING_USED }
   return { served, ...(await countedUsage(text, { envelope, content, served })) }
 }

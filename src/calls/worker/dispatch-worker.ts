@@ -109,9 +109,9 @@ export class DispatchWorker {
     return {
       token: this.jobs.token,
       lockMs: this.options.lockMs,
-      run: (data, body) => {
+      run: (data, content) => {
         const job = { id: data.envelope.id, data, attemptsStarted: 1, stalls: 0 }
-        this.slots.run({ ...this.claimed(job, claimedAt), body })
+        this.slots.run({ ...this.claimed(job, claimedAt), content })
       },
       giveBack: () => this.slots.giveBack(),
     }
@@ -158,7 +158,7 @@ export class DispatchWorker {
       // Also a job that was revived while the call was finished without one.
       if (call.state === 'requeued') await callJobs.dropRequeued(callId)
       else if (remainder === 'complete') await this.complete(callId)
-      this.dropBody(job)
+      this.dropBody(call)
     } catch (error) {
       // The job keeps its claim until the lock expires, then another worker takes it over.
       logger.error({ err: error, callId }, 'call not completed')
@@ -187,8 +187,9 @@ export class DispatchWorker {
    * Only once the job is gone, because another worker might have taken the call over until then. Maintenance deletes
    * what is left when the process ends.
    */
-  private dropBody({ envelope: { id }, sealedBody }: CallJob): void {
-    if (sealedBody === null)
+  private dropBody({ job: { envelope, sealedBody }, content }: ClaimedCall): void {
+    const { id } = envelope
+    if (sealedBody === null && !content)
       this.cleanup.add(async () => this.hasStopped || (await this.options.bodies.drop(id)))
   }
 

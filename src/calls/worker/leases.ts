@@ -1,4 +1,5 @@
 import type { CallEnvelope, CallJob } from '../../core/calls/call-job.ts'
+import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { transition } from '../../core/kernel/transition.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
@@ -9,8 +10,8 @@ import type { EpochWatch } from '../../platform/redis/redis-epoch.ts'
 /** A call that this worker has claimed, and its lease: the lock of its job, as this worker knows it. */
 export interface ClaimedCall {
   job: CallJob
-  /** The opened body of the job, if known. */
-  body?: string | undefined
+  /** The content of a call that this process admitted, which its job lacks. Absent: the job has its body. */
+  content?: CallContent
   /** Number of leases of this call, from 1. */
   generation: number
   /** Number of claims of its job, from 1. */

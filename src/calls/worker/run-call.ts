@@ -108,10 +108,10 @@ async function runToEnd(
     if (isShutdown()) return 'hand-back'
     if (delivered?.finished) return 'complete'
     if (delivered === null && stalls >= STALLS_MAX) return stoppedWorkers(envelope, logger)
-    const content = await contentOf(call.claimed, deps)
+    const content = delivered?.text === '' ? null : await contentOf(call.claimed, deps)
+    if (delivered) return await outcomeOfLostRun(delivered, { envelope, content })
     if (content === null) return failedCall(CALL_ERRORS.bodyGone)
     const read = Object.assign(call, { content })
-    if (delivered) return await outcomeOfLostRun(delivered, read)
     call.convert = boundedConversions({
       isSuspect: stalls > 0,
       onHold: (heldMs) => logger.warn({ callId: envelope.id, heldMs }, 'call held the event loop'),
@@ -246,11 +246,8 @@ async function contentOf(
   claimed: ClaimedCall,
   { bodies, logger }: CallRunnerDependencies,
 ): Promise<CallContent | null> {
-  const { body, job } = claimed
-  const { envelope, sealedBody } = job
-  // It is long, and the claim lives as long as the call.
-  claimed.body = undefined
-  if (body !== undefined) return readBody(body)
+  const { envelope, sealedBody } = claimed.job
+  if (claimed.content) return claimed.content
   try {
     const text = await bodies.read(envelope.id, sealedBody)
     if (text !== null) {

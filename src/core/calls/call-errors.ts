@@ -15,10 +15,10 @@ export const CALL_ERRORS = {
     code: 'request_timeout',
     message: 'The call waited too long for a free worker. Retry shortly.',
   },
-  /** The body was stored beside the queue and is missing. */
+  /** The body was beside the queue, or in a process that another worker took the call over from, and is missing. */
   bodyGone: {
     code: 'overloaded',
-    message: 'The gateway cannot take large requests right now. Retry shortly.',
+    message: 'The gateway lost this request before it was answered. Retry shortly.',
     retryAfterSeconds: 1,
   },
   failedInside: {

@@ -120,8 +120,9 @@ export interface CallJob {
   envelope: CallEnvelope
   /**
    * The content of the call as JSON (call-body.ts), sealed with AES-256-GCM under the master key: base64 if it is
-   * short, else bytes, which are the field `body` of the job and not part of its data. Null: it is too large for a job and stored beside the queue
-   * (src/calls/protocol/call-bodies.ts).
+   * short, else bytes, which are the field `body` of the job and not part of its data. Null: it is stored beside the
+   * queue (src/calls/protocol/call-bodies.ts), since it is too large for a job; or nowhere, while the process that
+   * admitted the call runs it.
    */
   sealedBody: Buffer | string | null
   /** Number of claims before Redis lost its job and this one replaced it. */

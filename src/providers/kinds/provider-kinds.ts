@@ -44,10 +44,13 @@ const bound = <Attempt>(wire: WireMapping<Attempt>, attempt: Attempt): BoundWire
 /** How the content of an attempt is asked of a provider: chats on its wire, results beside it. */
 export function wireFor({ content, ...terms }: AttemptRequest, wireOfChats: WireMapping): BoundWire {
   switch (content.kind) {
-    case 'chat':
+    case 'chat': {
+      const { messages, parameters, exactJson } = content
+      const attempt = { ...terms, messages, parameters, exactJson }
       return terms.offer.provider.wire === 'google-generate-content'
-        ? boundPortably(wireOfChats, { ...terms, ...content })
-        : bound(wireOfChats, { ...terms, ...content })
+        ? boundPortably(wireOfChats, attempt)
+        : bound(wireOfChats, attempt)
+    }
     case 'native':
       return isRelayed(content, terms.offer)
         ? bound(nativeMessages, { ...terms, content })

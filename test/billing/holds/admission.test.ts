@@ -383,6 +383,7 @@ describe('a job that comes with its call', () => {
   const SETTINGS = { accountQueueShare: 2, queueWaitMs: 15_000 }
   const NOW = 1_800_000_000_000
   const CLAIM = { token: 'worker', lockMs: 60_000 }
+  const UNCLAIMED = { kind: 'admitted', isEnqueued: false, isClaimed: false }
   const LOCK = { lockDuration: CLAIM.lockMs }
   const turn = queueTurn(NOW, SETTINGS)
   const sealed = (callId: string) => ({ envelope: { id: callId } as CallEnvelope, sealedBody: 'sealed' })
@@ -504,20 +505,22 @@ describe('a job that comes with its call', () => {
     await queue.close()
   })
 
-  test('waits its turn where another call waits, and where the queue is paused', async () => {
+  test('is left to the caller where another call waits, and where the queue is paused, though a worker is named', async () => {
     await redis.flushall()
     const accountId = await funded(10_000n)
     const queue = createDispatchQueue(redis)
     await queue.pause()
-    expect(await admit(withJob(accountId, {}, CLAIM))).toMatchObject({ isEnqueued: true, isClaimed: false })
+    expect(await admit(withJob(accountId, {}, CLAIM))).toMatchObject(UNCLAIMED)
+    await admit(withJob(accountId))
     await queue.resume()
-    expect(await admit(withJob(accountId, {}, CLAIM))).toMatchObject({ isEnqueued: true, isClaimed: false })
+    expect(await admit(withJob(accountId, {}, CLAIM))).toMatchObject(UNCLAIMED)
     expect(await queue.getActiveCount()).toBe(0)
+    expect(await queue.getWaitingCount()).toBe(1)
     await queue.drain()
     expect(await admit(withJob(accountId, {}, CLAIM))).toMatchObject({ isClaimed: true })
     // One beyond the account's share waits by its priority.
     await admit(withJob(accountId))
-    expect(await admit(withJob(accountId, {}, CLAIM))).toMatchObject({ isClaimed: false })
+    expect(await admit(withJob(accountId, {}, CLAIM))).toMatchObject(UNCLAIMED)
     await queue.close()
   })
 

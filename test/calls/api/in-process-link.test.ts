@@ -5,9 +5,9 @@ import type { AdmissionReply } from '../../../src/billing/holds/admission.ts'
 import { type AdmissionDependencies, admitCall } from '../../../src/calls/api/admit-call.ts'
 import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
 import { chooseAutoModels } from '../../../src/core/auto/auto-routing.ts'
-import { writeBody } from '../../../src/core/calls/call-body.ts'
 import type { CallJob } from '../../../src/core/calls/call-job.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
+import type { CallContent } from '../../../src/core/calls/kinds/call-kinds.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../../src/core/kernel/money.ts'
 import type { CallPlan } from '../../../src/core/routing/call-plan.ts'
@@ -35,7 +35,7 @@ const LOADED = { kind: 'balance-unknown', rate: RATE } as const
 
 /** Admits a call with these answers of Redis, in their order, beside a worker that has one slot. */
 async function admit(answers: Array<AdmissionReply | Error>, idempotencyRecord: string | null = null) {
-  const seen = { taken: 0, givenBack: 0, ran: [] as Array<[CallJob, string]>, claims: [] as unknown[] }
+  const seen = { taken: 0, givenBack: 0, ran: [] as Array<[CallJob, CallContent]>, claims: [] as unknown[] }
   const deps = {
     catalog: () => snapshot([]),
     admit: async ({ job }) => {
@@ -56,7 +56,7 @@ async function admit(answers: Array<AdmissionReply | Error>, idempotencyRecord: 
       return {
         token: 'worker',
         lockMs: 1_000,
-        run: (job, body) => void seen.ran.push([job, body]),
+        run: (job, content) => void seen.ran.push([job, content]),
         giveBack: () => void seen.givenBack++,
       }
     },
@@ -81,15 +81,10 @@ async function admit(answers: Array<AdmissionReply | Error>, idempotencyRecord: 
   return seen
 }
 
-test('a call that was claimed with its admission runs once in the slot, with the body that its job has sealed', async () => {
+test('a call that was claimed with its admission runs once in the slot, and its content is not in its job', async () => {
   const { ran, ...seen } = await admit([{ ...ADMITTED, isEnqueued: true, isClaimed: true }])
   expect(seen).toEqual({ taken: 1, givenBack: 0, claims: ['worker'] })
-  expect(ran).toEqual([
-    [
-      expect.objectContaining({ sealedBody: `sealed ${writeBody(REQUEST.content)}` }),
-      writeBody(REQUEST.content),
-    ],
-  ])
+  expect(ran).toEqual([[expect.objectContaining({ sealedBody: null }), REQUEST.content]])
 })
 
 test('one that is asked for again names the same slot', async () => {
@@ -103,7 +98,7 @@ test('one that is asked for again names the same slot', async () => {
 })
 
 test.each<[what: string, answer: AdmissionReply | Error]>([
-  ['waits in the queue', { ...ADMITTED, isEnqueued: true, isClaimed: false }],
+  ['is admitted while others wait', { ...ADMITTED, isEnqueued: false, isClaimed: false }],
   ['was granted less than it asks for', { ...ADMITTED, isEnqueued: false, isClaimed: false }],
   ['is refused', { kind: 'too-many-open', retryAfterMs: 1, scope: 'key', rate: RATE }],
   ['is in doubt, since the answer was lost', new Error('the connection is gone')],

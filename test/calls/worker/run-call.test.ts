@@ -11,10 +11,8 @@ import { snapshot } from '../../helpers/planned-catalog.ts'
 import { playCall } from '../../helpers/played-chain.ts'
 import { stubOf } from '../../helpers/stub-of.ts'
 
-const BODY = JSON.stringify(chatOf())
-
 const claimed = (envelope: CallEnvelope, number: number, stalls = 0) =>
-  claimedOf({ envelope, sealedBody: null }, { body: BODY, generation: number, number, stalls })
+  claimedOf({ envelope, sealedBody: null }, { content: chatOf(), generation: number, number, stalls })
 
 /** Runs a call that is answered whole, while its worker stops; returns what it was settled as. */
 async function settledWhileStopping(refusal: FinishResult) {
