@@ -144,9 +144,9 @@ const MODELS: readonly DocumentModel[] = [
   model(
     'Every Wire 1',
     'sim-words-80.latency-100.rate-100.tag-every-wire',
-    ['alpha', 'delta', 'epsilon'],
+    ['alpha', 'delta', 'epsilon', 'eta'],
     { ...CHAT, ...WIDE, list_price: usd('0.50', '2.00') },
-    { costPercents: [70, 72, 74] },
+    { costPercents: [70, 72, 74, 76] },
   ),
   model('Echo 1', 'sim-echo', ['alpha', 'beta'], {
     ...DEMONSTRATION,
@@ -283,6 +283,7 @@ export function simulatedCatalog(simulatedProvidersUrl: string): CatalogDocument
       base_url: `${base}/epsilon/v1beta`,
       ...keeps,
     },
+    { id: 'eta', name: 'Simulated Eta', wire: 'responses', base_url: `${base}/eta/v1`, ...keeps },
     {
       id: 'zeta',
       name: 'Simulated Zeta',

@@ -29,6 +29,7 @@ import { DISPATCH_QUEUE, enqueueSettlements, settlementJobsLeft } from '../platf
 import type { Redis } from '../platform/redis/redis.ts'
 import { shardNumbers } from '../platform/redis/redis-keys.ts'
 import { createProviderClients, createTransport } from '../providers/provider-clients.ts'
+import { WIRE_MAPPINGS } from '../providers/wires.ts'
 import { composeCallTexts, watchShard } from './call-path.ts'
 import { composeCatalog } from './catalog.ts'
 import { composeClients, openQueues } from './clients.ts'
@@ -83,6 +84,7 @@ export async function startDispatchRole(
   const chain = createAttemptChain({
     catalog: catalog.snapshot,
     providers: createProviderClients({
+      wires: WIRE_MAPPINGS,
       ...{ transport, files, connectTimeoutMs: config.connectTimeoutMs, now: Date.now },
       ourKey: (provider) => platformKeys.find(provider)?.secret ?? null,
     }),

@@ -104,7 +104,7 @@ const KEY_CHARS_MAX = 64
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
 /** Clients share our key at a provider: their own names of users and prefixes are kept apart by account. */
-function fieldsPassed(
+export function fieldsPassed(
   passed: PassedFields,
   { offer, accountId, apiKey }: Pick<ChatAttempt, 'offer' | 'accountId' | 'apiKey'>,
 ): Fields {
@@ -122,8 +122,10 @@ function fieldsPassed(
   )
 }
 
-const losesSchema = ({ response_format: format }: SamplingParameters, { jsonObjectOnly }: ProviderQuirks) =>
-  jsonObjectOnly === true && format?.type === 'json_schema'
+export const losesSchema = (
+  { response_format: format }: SamplingParameters,
+  { jsonObjectOnly }: ProviderQuirks,
+) => jsonObjectOnly === true && format?.type === 'json_schema'
 
 /** Reads one completion: the known fields of choice 0. Each event is read by itself, but for the pieces of tool calls. */
 export class ChatReader implements CompletionReader {
@@ -283,7 +285,7 @@ function thoughtIn({ reasoning_content, reasoning, reasoning_details, content }:
 /** The most alternatives that are read per token. */
 const TOP_LOGPROBS_MAX = 20
 
-function emitLogprobs(logprobs: unknown, emit: Emit): void {
+export function emitLogprobs(logprobs: unknown, emit: Emit): void {
   if (!isObject(logprobs) || !Array.isArray(logprobs.content)) return
   const tokens = logprobs.content.flatMap((entry) => {
     const [token] = tokenLogprob(entry)

@@ -29,7 +29,8 @@ export function messagesFor(
   return wired
 }
 
-function historyFor(
+/** The history without what strict servers of this wire refuse. */
+export function historyFor(
   messages: readonly ChatMessage[],
   { shortToolIds }: ProviderQuirks,
 ): readonly ChatMessage[] {
@@ -108,5 +109,5 @@ function toWirePart(part: ContentPart): object {
   }
 }
 
-const urlOf = (source: InlineData | Address): string =>
+export const urlOf = (source: InlineData | Address): string =>
   isAddress(source) ? source.url : `data:${source.mediaType};base64,${source.base64}`

@@ -5,9 +5,6 @@ import { attemptFailure } from '../core/failover/attempt-failure.ts'
 import { safeProviderMessage, textsOf } from '../core/failover/provider-message.ts'
 import { withoutLoneSurrogates } from '../core/json/json-text.ts'
 import type { BodyStore } from '../platform/body-store/body-store.ts'
-import { chatCompletions } from './chat-completions.ts'
-import { googleGenerateContent } from './chat-to-google.ts'
-import { anthropicMessages } from './chat-to-messages.ts'
 import { Exchange, type ResponseReceiver, type TransportRequest } from './http/exchange.ts'
 import { formStream } from './http/form-body.ts'
 import { ReadingTurns } from './http/reading-turns.ts'
@@ -21,6 +18,7 @@ import type { AttemptRequest, ProviderClient, WireMapping } from './wire.ts'
 export type ProviderClients = (wire: Wire) => ProviderClient
 
 interface ProviderClientOptions {
+  wires: Record<Wire, WireMapping>
   transport: Transport
   /** Our key at a provider that requires one; null if there is none. */
   ourKey: (provider: Provider) => string | null
@@ -31,15 +29,9 @@ interface ProviderClientOptions {
   now: () => number
 }
 
-const MAPPINGS: Record<Wire, WireMapping> = {
-  'chat-completions': chatCompletions,
-  'anthropic-messages': anthropicMessages,
-  'google-generate-content': googleGenerateContent,
-}
-
 export function createProviderClients(options: ProviderClientOptions): ProviderClients {
   const clients = new Map<Wire, ProviderClient>()
-  for (const wire of WIRES) clients.set(wire, createClient(MAPPINGS[wire], options))
+  for (const wire of WIRES) clients.set(wire, createClient(options.wires[wire], options))
   return (wire) => clients.get(wire)!
 }
 

@@ -175,6 +175,7 @@ interface FunctionTool {
   description: string | undefined
   /** JSON Schema of the arguments; null if the function has none. */
   parameters: Record<string, unknown> | null
+  isStrict: boolean
 }
 
 /** The parameters of a request without those that its provider rejects. */
@@ -190,12 +191,13 @@ export function functionTools(tools: ReadonlyArray<Record<string, unknown>> | un
   return (tools ?? []).flatMap((tool) => {
     const definition = tool.function
     if (!isObject(definition) || typeof definition.name !== 'string') return []
-    const { name, description, parameters } = definition
+    const { name, description, parameters, strict } = definition
     return [
       {
         name,
         description: typeof description === 'string' ? description : undefined,
         parameters: isObject(parameters) ? parameters : null,
+        isStrict: strict === true,
       },
     ]
   })

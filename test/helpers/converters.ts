@@ -11,6 +11,7 @@ import { ApiError } from '../../src/core/kernel/errors.ts'
 import * as applyPreset from '../../src/core/presets/apply-preset.ts'
 import { readPresetSettings } from '../../src/core/presets/preset.ts'
 import { createProviderClients, type Transport } from '../../src/providers/provider-clients.ts'
+import { WIRE_MAPPINGS } from '../../src/providers/wires.ts'
 import { type Growth, growthsOf } from './growing-bodies.ts'
 import { planOf } from './plan-of.ts'
 import { model, offer, provider, snapshot } from './planned-catalog.ts'
@@ -112,6 +113,7 @@ const UPSTREAM_MODELS: Record<Wire, string[]> = {
   'chat-completions': ['gpt-5'],
   'anthropic-messages': ['claude-opus-4-7', 'claude-3-haiku'],
   'google-generate-content': ['gemini-3-pro'],
+  responses: ['gpt-5-codex'],
 }
 const OFFERS = WIRES.flatMap((wire) =>
   UPSTREAM_MODELS[wire].map((upstream) =>
@@ -135,6 +137,7 @@ const PLANNING = {
 
 const sent: string[] = []
 const clients = createProviderClients({
+  wires: WIRE_MAPPINGS,
   transport: { post: ({ body }: { body: string }) => void sent.push(body) } as unknown as Transport,
   ourKey: () => 'key',
   connectTimeoutMs: 1,

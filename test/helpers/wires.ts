@@ -5,4 +5,5 @@ export const WIRE_PATHS: Record<Wire, string> = {
   'chat-completions': 'v1',
   'anthropic-messages': 'v1',
   'google-generate-content': 'v1beta',
+  responses: 'v1',
 }

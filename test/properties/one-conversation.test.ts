@@ -5,25 +5,19 @@ import type { CallContent } from '../../src/core/calls/kinds/call-kinds.ts'
 import { type MessagesBody, parseMessagesRequest } from '../../src/core/calls/messages-request.ts'
 import { normalizeResponsesRequest, type ResponsesBody } from '../../src/core/calls/responses-request.ts'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
-import { chatCompletions } from '../../src/providers/chat-completions.ts'
-import { googleGenerateContent } from '../../src/providers/chat-to-google.ts'
-import { anthropicMessages } from '../../src/providers/chat-to-messages.ts'
 import { wireFor } from '../../src/providers/kinds/provider-kinds.ts'
-import type { WireMapping } from '../../src/providers/wire.ts'
+import { WIRE_MAPPINGS } from '../../src/providers/wires.ts'
 import { ANTHROPIC_MESSAGES } from '../../tools/simulated-providers/wires/anthropic-messages.ts'
 import { CHAT_COMPLETIONS } from '../../tools/simulated-providers/wires/chat-completions.ts'
 import { GOOGLE_GENERATE_CONTENT } from '../../tools/simulated-providers/wires/google-generate-content.ts'
+import { RESPONSES } from '../../tools/simulated-providers/wires/responses.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
-const MAPPINGS: Record<Wire, WireMapping> = {
-  'chat-completions': chatCompletions,
-  'anthropic-messages': anthropicMessages,
-  'google-generate-content': googleGenerateContent,
-}
 const SIMULATED = {
   'chat-completions': CHAT_COMPLETIONS,
   'anthropic-messages': ANTHROPIC_MESSAGES,
   'google-generate-content': GOOGLE_GENERATE_CONTENT,
+  responses: RESPONSES,
 }
 
 /** A conversation, whatever its wire. */
@@ -212,7 +206,7 @@ function sentTo(wire: Wire, content: CallContent) {
     extended: true as const,
     content,
   }
-  const { body } = wireFor(attempt, MAPPINGS[wire]).request('key')
+  const { body } = wireFor(attempt, WIRE_MAPPINGS[wire]).request('key')
   const sent = JSON.parse(body as string) as Record<string, unknown>
   const read = SIMULATED[wire].readRequest(
     sent,

@@ -8,6 +8,7 @@ import { FAILURE_KINDS } from '../../src/core/failover/attempt-failure.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/chat-to-google.ts'
 import * as anthropic from '../../src/providers/chat-to-messages.ts'
+import * as responses from '../../src/providers/chat-to-responses.ts'
 import type { CompletionReader } from '../../src/providers/wire.ts'
 import { damaged } from '../helpers/damaged.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
@@ -25,6 +26,8 @@ const WIRE: Record<
     ...anthropic,
   },
   'google-generate-content': { open: () => new google.GenerateContentReader(), ...google },
+  // Its errors are those of the chat-completions wire.
+  responses: { ...chat, open: () => new responses.ResponsesReader(), ...responses },
 }
 
 describe.each(WIRES)('%s', (wire) => {

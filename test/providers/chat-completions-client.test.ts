@@ -9,6 +9,7 @@ import {
   type Transport,
 } from '../../src/providers/provider-clients.ts'
 import type { AttemptRequest } from '../../src/providers/wire.ts'
+import { WIRE_MAPPINGS } from '../../src/providers/wires.ts'
 import { takenApart } from '../helpers/attempt-result.ts'
 import {
   DONE,
@@ -56,6 +57,7 @@ async function attempt(
   parameters: SamplingParameters = {},
 ): Promise<Heard> {
   const client = createProviderClients({
+    wires: WIRE_MAPPINGS,
     transport,
     ourKey: ({ apiKeyEnv }) => (apiKeyEnv === 'ACME_API_KEY' ? 'secret-key' : null),
     connectTimeoutMs: 30_000,

@@ -4,6 +4,7 @@ import {
   createTransport,
   type Transport,
 } from '../../src/providers/provider-clients.ts'
+import { WIRE_MAPPINGS } from '../../src/providers/wires.ts'
 import { takenApart } from '../helpers/attempt-result.ts'
 import {
   event,
@@ -42,6 +43,7 @@ async function answerOf(script: string | Script, limits = PATIENT) {
   provider.play(typeof script === 'string' ? streams(script) : script)
   let text = ''
   const client = createProviderClients({
+    wires: WIRE_MAPPINGS,
     transport,
     ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : 'key'),
     connectTimeoutMs: 30_000,

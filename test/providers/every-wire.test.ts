@@ -7,6 +7,7 @@ import {
   type Transport,
 } from '../../src/providers/provider-clients.ts'
 import type { AttemptRequest } from '../../src/providers/wire.ts'
+import { WIRE_MAPPINGS } from '../../src/providers/wires.ts'
 import {
   type SimulatedProviders,
   startSimulatedProviders,
@@ -48,6 +49,7 @@ const failed = (kind: string, more: object = {}) => ({ kind: 'failed', failure: 
 describe.each(WIRES)('%s', (wire) => {
   const registry = () =>
     createProviderClients({
+      wires: WIRE_MAPPINGS,
       transport,
       ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : KEY),
       connectTimeoutMs: 30_000,
@@ -111,7 +113,7 @@ describe.each(WIRES)('%s', (wire) => {
       const { headers } = await providers.log.arrived(({ model }) => model === upstreamModel)
       const sent = [headers.authorization, headers['x-api-key'], headers['x-goog-api-key']]
       expect(sent.filter((value) => value !== undefined)).toEqual([
-        wire === 'chat-completions' ? `Bearer ${KEY}` : KEY,
+        headers.authorization === undefined ? KEY : `Bearer ${KEY}`,
       ])
     })
 
@@ -294,10 +296,11 @@ describe.each(WIRES)('%s', (wire) => {
 
     test('a refusal of the model ends the answer', async () => {
       const { end, text, refusal } = await attempt('refuse')
+      const saysRefusal = wire === 'chat-completions' || wire === 'responses'
       expect(text + refusal).toBe('I cannot help with that.')
       expect(end.result).toMatchObject({
         kind: 'finished',
-        reason: wire === 'chat-completions' ? 'stop' : 'content_filter',
+        reason: saysRefusal ? 'stop' : 'content_filter',
       })
     })
 

@@ -5,6 +5,7 @@ import type { ProviderQuirks } from '../../src/core/catalog/catalog.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/chat-to-google.ts'
 import * as anthropic from '../../src/providers/chat-to-messages.ts'
+import * as responses from '../../src/providers/chat-to-responses.ts'
 import type { ChatAttempt } from '../../src/providers/wire.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
@@ -41,6 +42,7 @@ function attempt({
 
 const chatBody = (changes: Changes) => JSON.parse(chat.requestBody(attempt(changes)))
 const anthropicBody = (changes: Changes) => JSON.parse(anthropic.requestBody(attempt(changes)))
+const responsesBody = (changes: Changes) => JSON.parse(responses.requestBody(attempt(changes)))
 const googleBody = (changes: Changes) => JSON.parse(google.requestBody(attempt(changes)))
 
 const call = (id: string, name: string, args: string) => ({
@@ -365,5 +367,97 @@ describe('breakpoints of the prompt cache', () => {
     expect(unpriced.system).toBe('Rules.\nFacts.\n\nToday.')
     for (const body of [unpriced, chatBody({ messages }), googleBody({ messages })])
       expect(JSON.stringify(body)).not.toMatch(/cache/)
+  })
+})
+
+describe('the responses wire', () => {
+  test('gets a loop of tools as items, with nothing stored', () => {
+    const { store, input } = responsesBody({ messages: LOOP })
+    expect(store).toBe(false)
+    expect(input.slice(0, 5)).toEqual([
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Add and tell the time.' },
+      { type: 'function_call', call_id: 'call_1', name: 'add', arguments: '{"a":1}' },
+      { type: 'function_call_output', call_id: 'call_1', output: '3' },
+      { role: 'assistant', content: 'Now the time.' },
+    ])
+    const ids = (type: string) =>
+      input.flatMap((item: Record<string, unknown>) => (item.type === type ? item.call_id : []))
+    expect(ids('function_call_output').toSorted()).toEqual(ids('function_call').toSorted())
+    expect(new Set(ids('function_call')).size).toBe(ids('function_call').length)
+  })
+
+  test('gets functions that are strict only if they say so, and the choice among them', () => {
+    const named = (name: string, more = {}) => ({ type: 'function', function: { name, ...more } })
+    const parameters: SamplingParameters = {
+      tools: [
+        named('add', { description: 'Adds.', parameters: { type: 'object' }, strict: true }),
+        named('now'),
+      ],
+      tool_choice: { type: 'function', function: { name: 'add' } },
+      parallel_tool_calls: false,
+    }
+    const { tools, tool_choice: choice, parallel_tool_calls: isParallel } = responsesBody({ parameters })
+    expect(tools).toEqual([
+      { type: 'function', name: 'add', description: 'Adds.', parameters: { type: 'object' }, strict: true },
+      { type: 'function', name: 'now', parameters: { type: 'object', properties: {} }, strict: false },
+    ])
+    expect({ choice, isParallel }).toEqual({ choice: { type: 'function', name: 'add' }, isParallel: false })
+  })
+
+  test('gets formats, effort and log probabilities in its own fields, without what the provider refuses', () => {
+    const schema = { type: 'object', properties: {} }
+    const parameters: SamplingParameters = {
+      response_format: { type: 'json_schema', json_schema: { schema } },
+      reasoning_effort: 'max',
+      logprobs: true,
+      top_logprobs: 2,
+      temperature: 1,
+    }
+    expect(
+      responsesBody({ parameters, quirks: { efforts: ['low', 'high'], omit: ['temperature'] } }),
+    ).toEqual({
+      model: 'large-1',
+      input: [{ role: 'user', content: 'Hi' }],
+      stream: true,
+      store: false,
+      max_output_tokens: 64,
+      text: { format: { type: 'json_schema', name: 'response', schema, strict: false } },
+      reasoning: { effort: 'high' },
+      include: ['message.output_text.logprobs'],
+      top_logprobs: 2,
+    })
+    const words = responsesBody({ parameters, quirks: { jsonObjectOnly: true } })
+    expect(words.text).toEqual({ format: { type: 'json_object' } })
+    expect(words.instructions).toContain(JSON.stringify(schema))
+  })
+
+  test('gets media as parts, and the name of who writes', () => {
+    const image = { type: 'image', source: { mediaType: 'image/png', base64: 'AAAA' } } as const
+    const file = { type: 'file', source: { url: 'https://files.example/a.pdf' } } as const
+    const { input } = responsesBody({
+      messages: [
+        { role: 'user', name: 'ada', content: [{ type: 'text', text: 'Look.' }, image, file] as never },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'One.' },
+            { type: 'text', text: 'Two.' },
+          ] as never,
+        },
+      ],
+    })
+    expect(input).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'ada:' },
+          { type: 'input_text', text: 'Look.' },
+          { type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'auto' },
+          { type: 'input_file', file_url: 'https://files.example/a.pdf' },
+        ],
+      },
+      { role: 'user', content: 'One.\nTwo.' },
+    ])
   })
 })

@@ -6,6 +6,7 @@ import type { AttemptFailure } from '../../src/core/failover/attempt-failure.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/chat-to-google.ts'
 import * as anthropic from '../../src/providers/chat-to-messages.ts'
+import * as responses from '../../src/providers/chat-to-responses.ts'
 import { SseDecoder } from '../../src/providers/http/sse-decoder.ts'
 import type { CompletionReader, StreamSignal } from '../../src/providers/wire.ts'
 
@@ -22,6 +23,8 @@ const WIRE: Record<Wire, WireUnderTest> = {
     ...anthropic,
   },
   'google-generate-content': { open: () => new google.GenerateContentReader(), ...google },
+  // Its errors are those of the chat-completions wire.
+  responses: { ...chat, open: () => new responses.ResponsesReader(), ...responses },
 }
 
 interface RecordedError {

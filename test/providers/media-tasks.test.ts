@@ -21,6 +21,7 @@ import {
 } from '../../src/providers/provider-clients.ts'
 import type { ResponseFile } from '../../src/providers/response-files.ts'
 import type { Fields } from '../../src/providers/wire.ts'
+import { WIRE_MAPPINGS } from '../../src/providers/wires.ts'
 import {
   type SimulatedProviders,
   startSimulatedProviders,
@@ -78,6 +79,7 @@ async function ask(
   for (const [index, file] of files.entries())
     await store.put(OWNER, `file-${index}`, toStream(file), options)
   const client = createProviderClients({
+    wires: WIRE_MAPPINGS,
     transport,
     ourKey: () => null,
     files: store,

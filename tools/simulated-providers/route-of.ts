@@ -7,6 +7,7 @@ import { EMBEDDINGS, MODERATIONS, RERANK } from './tasks/texts.ts'
 import { ANTHROPIC_MESSAGES } from './wires/anthropic-messages.ts'
 import { CHAT_COMPLETIONS } from './wires/chat-completions.ts'
 import { GOOGLE_GENERATE_CONTENT } from './wires/google-generate-content.ts'
+import { RESPONSES } from './wires/responses.ts'
 
 export type Route =
   | { kind: 'state' }
@@ -47,6 +48,8 @@ function routeOfVersion1({ headers }: IncomingMessage, provider: string, rest: s
       return { kind: 'completions', wire: CHAT_COMPLETIONS, provider, addressed: IN_BODY }
     case 'messages':
       return { kind: 'completions', wire: ANTHROPIC_MESSAGES, provider, addressed: IN_BODY }
+    case 'responses':
+      return { kind: 'completions', wire: RESPONSES, provider, addressed: IN_BODY }
     case 'models': {
       const wire = headers['anthropic-version'] === undefined ? CHAT_COMPLETIONS : ANTHROPIC_MESSAGES
       return { kind: 'models', wire, provider }

@@ -97,6 +97,7 @@ function countImages(content: unknown): number {
 const isImage = (part: Fields): boolean =>
   part.type === 'image_url' ||
   part.type === 'image' ||
+  part.type === 'input_image' ||
   part.inlineData !== undefined ||
   part.fileData !== undefined
 

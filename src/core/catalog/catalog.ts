@@ -8,7 +8,12 @@ import { oncePer } from '../kernel/once-per.ts'
 import type { MediaRules } from '../media/media-rules.ts'
 
 /** The wires a provider can speak; each has a folder of pure mappings under src/providers. */
-export const WIRES = ['chat-completions', 'anthropic-messages', 'google-generate-content'] as const
+export const WIRES = [
+  'chat-completions',
+  'anthropic-messages',
+  'google-generate-content',
+  'responses',
+] as const
 export type Wire = (typeof WIRES)[number]
 
 /** A company or server that runs models. Contains no secret: the key is looked up in the environment by name. */

@@ -21,7 +21,7 @@ import { oncePer } from '../kernel/once-per.ts'
 import { type MediaTokens, mediaTokens, sumOfTokens } from '../media/media-tokens.ts'
 import { addedTokens } from '../text-tokens/added-tokens.ts'
 import { PROMPT_TOKENS_LEAST, promptBoundOf } from '../text-tokens/prompt-tokens.ts'
-import { takesField } from './supported-parameters.ts'
+import { leastLimit, takesField } from './supported-parameters.ts'
 
 /** Whether a model accepts every kind of input of a request, in the way it is sent. */
 export const takesInput = (model: Model, { modalities, byAddress }: CallNeeds): boolean =>
@@ -128,7 +128,8 @@ export function toCandidate(
   const listed = tier && tier.percent > 100 ? ratesAt(usual, tier.percent) : usual
   const units = result && unitsOf(model, result)
   const image = result?.image?.(model)
-  const wanted = completionLimit ?? defaultCompletionLimit
+  const least = result ? 0 : leastLimit(offer.provider)
+  const wanted = Math.max(least, completionLimit ?? defaultCompletionLimit)
   const most = Math.min(wanted, model.maxOutputTokens, offer.maxOutputTokens ?? model.maxOutputTokens)
   const limit = limitUnderCap(
     limitBeside(promptTokens, most),
@@ -139,7 +140,7 @@ export function toCandidate(
     ),
     preferences,
   )
-  if (limit === null || (limit < 1 && !result)) return null
+  if (limit === null || limit < least) return null
   const rate = isOwn ? feeRate(listed, byokFeePercent) : listed
   return {
     offerId: offer.id,

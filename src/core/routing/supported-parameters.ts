@@ -10,7 +10,11 @@ const NOT_CARRIED: Record<Wire, readonly string[]> = {
   'chat-completions': [],
   'anthropic-messages': ['seed', 'presence_penalty', 'frequency_penalty', 'logprobs', 'top_logprobs'],
   'google-generate-content': ['parallel_tool_calls'],
+  responses: ['stop', 'seed', 'presence_penalty', 'frequency_penalty'],
 }
+
+/** The least completion limit that a provider takes. A lower one is raised to it, in the hold as in the request. */
+export const leastLimit = ({ wire }: Pick<Provider, 'wire'>): number => (wire === 'responses' ? 16 : 1)
 
 /**
  * Parameters that steer a completion without changing what it means. A model that does not support one serves the call
@@ -33,7 +37,7 @@ export const isHint = (name: string): boolean => HINTS.has(name)
 
 /** Whether a provider takes a field that is passed to it. */
 export function takesField({ wire, quirks }: Pick<Provider, 'wire' | 'quirks'>, name: PassedField): boolean {
-  if (wire !== 'chat-completions') return false
+  if (wire !== 'chat-completions' && wire !== 'responses') return false
   return name === 'prompt_cache_key'
     ? quirks?.omit?.includes(name) !== true
     : quirks?.passes?.includes(name) === true

@@ -14,12 +14,15 @@ const DEADLINE_MS = 10_000
 const PAGES_MAX = 20
 const BODY_MAX_BYTES = 16 * 1024 * 1024
 
+const OPENAI: ListingWire = {
+  path: '/models',
+  keyHeader: 'authorization',
+  readPage: (body) => ({ models: idsOf(listIn(body, 'data')), next: null }),
+}
+
 const WIRES: Record<Wire, ListingWire> = {
-  'chat-completions': {
-    path: '/models',
-    keyHeader: 'authorization',
-    readPage: (body) => ({ models: idsOf(listIn(body, 'data')), next: null }),
-  },
+  'chat-completions': OPENAI,
+  responses: OPENAI,
   'anthropic-messages': {
     path: '/models?limit=1000',
     keyHeader: 'x-api-key',

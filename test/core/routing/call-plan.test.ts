@@ -42,6 +42,18 @@ describe('a routing plan', () => {
     expect(new Set(asked('auto'))).toEqual(new Set(['auto']))
   })
 
+  test('holds as many tokens as the wire makes at least', () => {
+    const wired = provider('w', { wire: 'responses' })
+    const { candidates } = planOf(
+      parseChatRequest({ model: 'x', messages: [{ role: 'user', content: 'Hi' }], max_tokens: 3 }),
+      10,
+      snapshot([model('x', [offer(a, 30), offer(wired, 10)])]),
+      OPTIONS,
+    )
+    const limits = Object.fromEntries(candidates.map((each) => [each.offerId, each.completionLimit]))
+    expect(limits).toEqual({ 'a/up': 3, 'w/up': 16 })
+  })
+
   test('names the parameter that no usable offer honours, whatever one without a key would', () => {
     const native = provider('n', { wire: 'anthropic-messages' })
     const withNative = (shared: boolean) =>

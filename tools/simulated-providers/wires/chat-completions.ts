@@ -281,7 +281,7 @@ const ERRORS: ErrorTable = {
   other: ['server_error', 'The server had an error while processing your request.'],
 }
 
-function error(refusal: Refusal, provider: string, model: string): string {
+export function error(refusal: Refusal, provider: string, model: string): string {
   const { type, message, code = null } = errorRow(ERRORS, refusal, provider, model)
   return JSON.stringify({ error: { message, type, param: null, code } })
 }

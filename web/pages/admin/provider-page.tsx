@@ -22,6 +22,7 @@ const WIRE_NAMES: Record<string, string> = {
   'chat-completions': 'OpenAI chat completions',
   'anthropic-messages': 'Anthropic messages',
   'google-generate-content': 'Google Gemini',
+  responses: 'OpenAI responses',
 }
 
 /** One provider: its state and switch, how it did by the hour, its key, and its offers by their health. */

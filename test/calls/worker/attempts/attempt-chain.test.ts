@@ -24,6 +24,7 @@ import {
   createTransport,
   type Transport,
 } from '../../../../src/providers/provider-clients.ts'
+import { WIRE_MAPPINGS } from '../../../../src/providers/wires.ts'
 import { candidateOf, chatOf, envelopeOf, runningOf } from '../../../helpers/call-shapes.ts'
 import { PATIENT, UNMEASURED } from '../../../helpers/chain-parts.ts'
 import { eventually } from '../../../helpers/eventually.ts'
@@ -121,6 +122,7 @@ async function call(options: CallOptions = {}): Promise<Answer> {
   const chain = createAttemptChain({
     catalog: () => catalog,
     providers: createProviderClients({
+      wires: WIRE_MAPPINGS,
       transport,
       ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : 'key'),
       connectTimeoutMs: 30_000,

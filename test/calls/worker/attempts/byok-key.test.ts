@@ -10,6 +10,7 @@ import {
   createTransport,
   type Transport,
 } from '../../../../src/providers/provider-clients.ts'
+import { WIRE_MAPPINGS } from '../../../../src/providers/wires.ts'
 import { candidateOf, chatOf, envelopeOf, runningOf } from '../../../helpers/call-shapes.ts'
 import { PATIENT } from '../../../helpers/chain-parts.ts'
 import { snapshot } from '../../../helpers/planned-catalog.ts'
@@ -65,6 +66,7 @@ async function run(answer: VaultResult, { fallback = false, isBudgetLeft = true 
   const chain = createAttemptChain({
     catalog: () => catalog,
     providers: createProviderClients({
+      wires: WIRE_MAPPINGS,
       transport,
       ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : 'sk-ours'),
       connectTimeoutMs: 30_000,
