@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import { Exchange } from '../../src/providers/http/exchange.ts'
 import { ReadingTurns } from '../../src/providers/http/reading-turns.ts'
 import { createTransport } from '../../src/providers/provider-clients.ts'
 
@@ -137,4 +138,38 @@ test('reading pauses for an account beyond its share of a turn, and for no other
   // A new turn is a new share.
   await nextTurn()
   expect(read('flood', 'a', 20 * KIB)).toBe(true)
+})
+
+test.each([
+  { what: 'goes on', isOver: false },
+  { what: 'is over', isOver: true },
+])('a response beyond the share of its account that $what: paused is only what goes on', ({ isOver }) => {
+  const turns = new ReadingTurns()
+  const done: string[] = []
+  const controller = {
+    abort: () => done.push('abort'),
+    pause: () => done.push('pause'),
+    resume: () => done.push('resume'),
+  }
+  const signal = new AbortController().signal
+  const request = { url: '', headers: [], body: '{}', limits: PATIENT, signal, accountId: 'flood' }
+  const exchange = new Exchange(
+    request,
+    () => ({
+      head: () => undefined,
+      data: () => {
+        if (isOver) exchange.drain()
+      },
+      end: () => done.push('end'),
+      failure: () => done.push('failure'),
+      crash: () => done.push('crash'),
+    }),
+    turns,
+  )
+  exchange.onRequestStart(controller)
+  exchange.onResponseStart(controller, 200, {})
+  turns.read('flood', 32 * KIB, () => undefined)
+  exchange.onResponseData(controller, Buffer.alloc(1))
+  expect(done).toEqual(isOver ? [] : ['pause'])
+  exchange.onResponseEnd()
 })

@@ -185,9 +185,11 @@ export class Exchange {
 
   onResponseData(controller: DispatchController, chunk: Buffer): void {
     if (this.#state === 'open') {
-      if (!this.#turns.read(this.#accountId, chunk.length, this.#resume)) controller.pause()
       if (this.#decoder) this.#decoder.write(chunk)
       else this.#deliver(chunk)
+      // What is over waits for no turn: its connection would be closed if many wait before it.
+      const resume = this.isOpen ? this.#resume : null
+      if (!this.#turns.read(this.#accountId, chunk.length, resume)) controller.pause()
       return
     }
     this.#bytes += chunk.length

@@ -17,8 +17,11 @@ export class ReadingTurns {
   readonly #readers = new Map<string, Reader>()
   #scheduled = false
 
-  /** Notes bytes that were read. False if the account's share is used: the response must pause until `resume` is called. */
-  read(accountId: string, bytes: number, resume: () => void): boolean {
+  /**
+   * Notes bytes that were read. False if the account's share is used: the response must pause until `resume` is called.
+   * @param resume null where the rest of the response is ignored
+   */
+  read(accountId: string, bytes: number, resume: (() => void) | null): boolean {
     let reader = this.#readers.get(accountId)
     if (!reader) {
       reader = { bytes: 0, waiting: [] }
@@ -26,7 +29,7 @@ export class ReadingTurns {
     }
     this.#schedule()
     reader.bytes += bytes
-    if (reader.bytes <= BYTES_PER_TURN) return true
+    if (reader.bytes <= BYTES_PER_TURN || !resume) return true
     reader.waiting.push(resume)
     return false
   }
