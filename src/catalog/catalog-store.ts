@@ -78,9 +78,10 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
     fleet: CatalogOverlay | null,
     edits: CatalogSource | null,
   ) =>
-    [...shipped, ollama, ownCalls(fleet), ...(fleet?.prices ?? []), file, edits].filter(
-      (source) => source !== null,
-    )
+    [
+      ...[...shipped, ollama, ownCalls(fleet), ...(fleet?.prices ?? [])],
+      ...[file, edits].map((source) => source && { ...source, isOwn: true }),
+    ].filter((source) => source !== null)
   const buildFrom = (
     from: LocalSources,
     fleet = shared(),

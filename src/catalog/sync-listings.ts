@@ -27,7 +27,8 @@ export interface SyncReport {
 const PROVIDERS_AT_ONCE = 8
 
 /**
- * Reads the model lists of all providers whose key we have, and marks offers that disappeared or returned.
+ * Reads the model lists of all providers whose key we have and whose offers follow them, and marks offers that
+ * disappeared or returned.
  * If a list is unreadable or implausible, the provider's state stays. Rejects if Redis is
  * unavailable.
  */
@@ -35,7 +36,12 @@ export async function syncListings(catalog: CatalogSnapshot, deps: SyncDependenc
   const { redis } = deps
   const states = parseStates(await redis.hgetall(CATALOG_LISTINGS))
   const report: SyncReport = { noted: 0, failed: 0, implausible: 0, unlisted: 0 }
-  const waiting = [...offeredModels(catalog)]
+  const offers = [...catalog.models.values()].flatMap((model) => [
+    ...model.offers,
+    ...(model.withdrawn ?? []).map(({ offer }) => offer),
+  ])
+  const following = new Set(offers.flatMap(({ provider, ignoresList }) => (ignoresList ? [] : [provider])))
+  const waiting = [...offeredModels(catalog)].filter(([provider]) => following.has(provider))
   const work = async () => {
     for (let next = waiting.pop(); next; next = waiting.pop()) {
       const [provider, offered] = next

@@ -23,6 +23,13 @@ const POLICY_CODES =
 const POLICY_TEXT =
   /content (management )?(policy|policies|filter)|usage polic|safety (system|filter|polic)|flagged (as|by|for)|moderation/i
 
+/** What a request asks of a server that lacks it, as self-hosted servers say it with a status of 500. */
+const ABILITY = '(image|audio|video|vision|multimodal|file|document|tool|function|thinking|reasoning)s?'
+const LACKING_TEXT = new RegExp(
+  `\\b${ABILITY}( \\w+){0,2} (is|are) not supported|(does not|doesn't|do not|don't) support (\\w+ ){0,2}${ABILITY}\\b|not a multimodal model|missing data required for (image|audio) input`,
+  'i',
+)
+
 /** The model made a call that its provider does not accept, or none where one is demanded. */
 const TOOL_CALL_CODES = /tool_use_failed|(malformed_function|unexpected_tool)_call|too_many_tool_calls/
 const TOOL_CALL_HINTS: readonly [RegExp, string][] = [
@@ -129,7 +136,7 @@ export function kindOfStatus(httpStatus: number, words: ErrorWords): FailureKind
     case 499:
       return 'server-error'
     default:
-      if (httpStatus >= 500) return 'server-error'
+      if (httpStatus >= 500) return LACKING_TEXT.test(words.message) ? 'bad-request' : 'server-error'
       // Some providers report their content policy as 403. Without such a code a 403 is about our account.
       if (httpStatus === 403 && POLICY_CODES.test(words.codes)) return 'content-policy'
       return 'refused'
@@ -181,9 +188,15 @@ function hintFor(kind: FailureKind, { codes, message, param }: ErrorWords): stri
       ...Array.from(message.matchAll(FIELD_IN_QUOTES), ([, field]) => field),
       ...Array.from(message.matchAll(FIELD_WITH_UNDERSCORE), ([field]) => field),
     ]
-    return named.find((field) => field !== undefined && FORWARDED_FIELDS.includes(field)) ?? null
+    const field = named.find((field) => field !== undefined && FORWARDED_FIELDS.includes(field))
+    return field ?? (LACKING_TEXT.test(message) ? fieldOfLacking(message) : null)
   }
   return null
+}
+
+const fieldOfLacking = (message: string): string => {
+  if (/thinking|reasoning/i.test(message)) return 'reasoning_effort'
+  return /tool|function/i.test(message) ? 'tools' : 'messages'
 }
 
 /** Only words that look like codes, because a message may repeat the prompt, which must not be stored. */

@@ -239,6 +239,30 @@ describe('failureOfStatus', () => {
     expect(JSON.stringify({ ...failure, providerMessage: null })).not.toContain('acme')
   })
 
+  test.each([
+    ['image input is not supported - hint: you may need to provide the mmproj', 'messages'],
+    ['audio input is not supported', 'messages'],
+    ['registry.example/library/small:latest does not support tools', 'tools'],
+    ["This model doesn't support the video content block that you provided.", 'messages'],
+    ['small-1 is not a multimodal model', 'messages'],
+    ['this model is missing data required for image input', 'messages'],
+    ['"small:latest" does not support thinking', 'reasoning_effort'],
+  ])('a server error that the request causes is the request’s: %s', (message, hint) => {
+    expect(failureOfStatus(500, body({ code: 500, message }), null)).toMatchObject({
+      kind: 'bad-request',
+      hint,
+      httpStatus: 500,
+    })
+  })
+
+  test.each([
+    'failed to process image',
+    'tool server unavailable',
+    'This region does not support new traffic',
+  ])('a server error is the server’s: %s', (message) => {
+    expect(failureOfStatus(500, body({ message }), null).kind).toBe('server-error')
+  })
+
   test('Retry-After belongs to 429', () => {
     expect(failureOfStatus(429, '', 2_000).retryAfterMs).toBe(2_000)
     expect(failureOfStatus(503, '', 2_000).retryAfterMs).toBeNull()

@@ -237,6 +237,9 @@ const PROVIDER = closed(
     }),
     quirks: QUIRKS,
     cost_percent: COST_PERCENT,
+    follows_list: off(
+      "Withdraws models of the operator's own file or edits, too, while the provider's model list lacks them.",
+    ),
     disabled: disabled('The provider'),
   },
 )
@@ -412,9 +415,8 @@ const MODEL = closed(
     media: MEDIA,
     supported_parameters: Type.Array(name(), {
       uniqueItems: true,
-      default: [],
       description:
-        'For example `tools`, `response_format`, `temperature`, `top_p`; of images `background` and `style`, of transcriptions `translations` and `timestamp_granularities`.',
+        'Of chats `tools`, which implies `tool_choice` and `parallel_tool_calls`; `response_format`; `temperature`, which implies `stop`, `seed`, `presence_penalty`, `frequency_penalty`, `logprobs` and `top_logprobs`; `top_p`; and each of these by itself. Default: all of them. Of images `background` and `style`, of transcriptions `translations` and `timestamp_granularities`, of embeddings `dimensions`; default there: none.',
     }),
     reasoning: off('A reasoning model, whose first token may be late.'),
     open_weights: off('Gets the larger discount.'),

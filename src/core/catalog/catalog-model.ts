@@ -36,6 +36,9 @@ import {
 export const COST_PERCENT = 90
 export const OPEN_WEIGHTS_COST_PERCENT = 75
 
+/** What a chat model takes whose document does not say; the other parameters are implied by these. */
+const CHAT_PARAMETERS = ['tools', 'response_format', 'temperature', 'top_p']
+
 export interface ModelOptions {
   discountPercent: number
   openWeightsDiscountPercent: number
@@ -64,7 +67,7 @@ export function toModel(
   model: DocumentModel,
   providers: ReadonlyMap<string, ProviderEntry>,
   taken: ReadonlyMap<string, Offer>,
-  { updatedAt, dated = false }: RateDate,
+  { updatedAt, dated = false, isOwn = false }: RateDate & { isOwn?: boolean },
   options: ModelOptions,
 ): Model {
   const { kind = 'chat' } = model
@@ -82,8 +85,9 @@ export function toModel(
     : discounted(listPrice, openWeights, options)
   const all = model.offers.map((document) => {
     const entry = providers.get(document.provider)!
-    const offer = toOffer(document, model, { listPrice, rate }, entry, taken, options)
-    return { offer, reason: withdrawalOf(document, model, entry.document, options) }
+    const made = toOffer(document, model, { listPrice, rate }, entry, taken, options)
+    const offer = isOwn && !entry.document.follows_list ? { ...made, ignoresList: true as const } : made
+    return { offer, reason: withdrawalOf(document, model, entry.document, offer, options) }
   })
   const offers = all.flatMap(({ offer, reason }) => (reason === null ? [offer] : []))
   const withdrawn = all.flatMap(({ offer, reason }): WithdrawnOffer[] =>
@@ -105,7 +109,7 @@ export function toModel(
       model.max_output_tokens < model.context_length && { outputLimitStated: true }),
     inputModalities: model.input_modalities ?? ['text'],
     media: mediaRules(model.id, model.vendor, model.media),
-    supportedParameters: model.supported_parameters ?? [],
+    supportedParameters: model.supported_parameters ?? (kind === 'chat' ? CHAT_PARAMETERS : []),
     reasoning: model.reasoning ?? false,
     openWeights,
     ...(model.released_at && { releasedAt: model.released_at }),
@@ -229,9 +233,11 @@ function withdrawalOf(
   offer: DocumentOffer,
   model: DocumentModel,
   provider: DocumentProvider,
+  { ignoresList }: Offer,
   { unlisted }: ModelOptions,
 ): WithdrawnOffer['reason'] | null {
   if (offer.disabled || model.disabled || provider.disabled) return 'disabled'
+  if (ignoresList) return null
   return unlisted?.has(`${offer.provider}/${offer.upstream_model}`) ? 'unlisted' : null
 }
 

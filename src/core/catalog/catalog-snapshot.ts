@@ -28,6 +28,8 @@ export interface CatalogSource {
   updatedAt: number
   /** `auto` uses these models only if no other source has any. */
   autoLastResort?: boolean
+  /** The operator's: its models stay although the lists of their providers lack them. */
+  isOwn?: boolean
 }
 
 export interface SnapshotOptions extends ModelOptions {
@@ -135,7 +137,7 @@ function assemble(
   const offers = new Map<string, Offer>()
   const lastResorts = new Set<Model>()
   for (const { model, source, ...date } of entries) {
-    const built = toModel(model, providers, offers, date, options)
+    const built = toModel(model, providers, offers, { ...date, isOwn: source.isOwn === true }, options)
     for (const offer of built.offers) offers.set(offer.id, offer)
     models.set(model.id, built)
     if (source.autoLastResort) lastResorts.add(built)

@@ -159,6 +159,8 @@ export interface Offer {
   exactTools: boolean
   /** Continues a trailing assistant message, so a broken stream can be rescued by prefill. */
   assistantPrefill: boolean
+  /** It is used although its provider's model list lacks it. */
+  ignoresList?: true
 }
 
 export const DEFAULT_PRIORITY = 100

@@ -103,8 +103,9 @@ function soonestOf(
 /** True after a failure that no other attempt can fix, or once the client has output that no attempt can continue. */
 function isFinal({ attempts, relayed }: FailoverState): boolean {
   if (relayed.kind === 'more') return true
-  const kind = attempts.at(-1)?.failure.kind
-  if (kind === 'bad-request') return !wasAccepted(attempts)
+  const { kind, httpStatus = null } = attempts.at(-1)?.failure ?? {}
+  // A server error of this kind is about what one server lacks.
+  if (kind === 'bad-request') return !wasAccepted(attempts) && (httpStatus ?? 400) < 500
   return kind !== undefined && FINAL.has(kind)
 }
 

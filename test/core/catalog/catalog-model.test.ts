@@ -3,6 +3,7 @@ import { withStandIns } from '../../../src/catalog/simulated-catalog.ts'
 import type { CatalogDocument } from '../../../src/core/catalog/catalog-document.ts'
 import { buildCatalogSnapshot, type SnapshotOptions } from '../../../src/core/catalog/catalog-snapshot.ts'
 import { formatRate } from '../../../src/core/kernel/money.ts'
+import { supportsParameter } from '../../../src/core/routing/supported-parameters.ts'
 
 const OPTIONS: SnapshotOptions = {
   discountPercent: 5,
@@ -28,8 +29,15 @@ const DOCUMENT: CatalogDocument = {
   ],
 }
 
-function build(documents: CatalogDocument[], options: Partial<SnapshotOptions> = {}) {
-  const sources = documents.map((content, index) => ({ name: `document ${index}`, content, updatedAt: 0 }))
+function build(
+  documents: CatalogDocument[],
+  options: Partial<SnapshotOptions> = {},
+  source: { isOwn?: boolean } = {},
+) {
+  const sources = documents.map((content, index) => ({
+    ...{ name: `document ${index}`, content, updatedAt: 0 },
+    ...source,
+  }))
   const result = buildCatalogSnapshot(sources, { ...OPTIONS, ...options })
   if (result.kind === 'problems') throw new Error(result.problems.join('\n'))
   return { model: result.snapshot.models.get('v/m')!, unknown: result.unknown, snapshot: result.snapshot }
@@ -181,6 +189,27 @@ test('an offer its provider does not list is kept for operators only', () => {
   const { model } = build([DOCUMENT], { unlisted: new Set(['host/v/m']) })
   expect(model.offers.map((offer) => offer.provider.id)).toEqual(['maker'])
   expect(model.withdrawn).toMatchObject([{ reason: 'unlisted', offer: { id: 'host/v/m' } }])
+})
+
+test('a model of the operator’s own document stays without its provider’s list, unless the provider follows it', () => {
+  const unlisted = new Set(['host/v/m'])
+  const own = build([DOCUMENT], { unlisted }, { isOwn: true }).model
+  expect(own.offers.map(({ provider: { id }, ignoresList }) => [id, ignoresList])).toEqual([
+    ['maker', true],
+    ['host', true],
+  ])
+  const following = structuredClone(DOCUMENT)
+  following.providers!.find(({ id }) => id === 'host')!.follows_list = true
+  const { model } = build([following], { unlisted }, { isOwn: true })
+  expect(model.withdrawn).toMatchObject([{ reason: 'unlisted', offer: { id: 'host/v/m' } }])
+})
+
+test('a chat model whose document does not say takes every parameter', () => {
+  const document = structuredClone(DOCUMENT)
+  delete document.models![0]!.supported_parameters
+  const { model } = build([document])
+  const parameters = ['tools', 'tool_choice', 'response_format', 'stop', 'seed', 'logprobs', 'top_p']
+  expect(parameters.filter((name) => !supportsParameter(model.offers[0]!, model, name))).toEqual([])
 })
 
 test('stand-ins offer every model at a profit, some of them without data retention or with exact tools', () => {

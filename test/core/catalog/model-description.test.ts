@@ -38,7 +38,7 @@ function describe(fields: Partial<NonNullable<CatalogDocument['models']>[number]
 }
 
 test('says only what the catalog knows', () => {
-  const plain = describe({})
+  const plain = describe({ supported_parameters: [] })
   expect(plain).toMatch(/Plain/)
   expect(plain).toMatch(/a chat model/)
   expect(plain).toMatch(/8,192 tokens/)

@@ -301,6 +301,12 @@ describe('after a failure', () => {
     expect(bad.kind === 'give-up' && bad.error.message).toContain('`temperature`')
   })
 
+  test('what one server lacks another may have: onward, and 400 when nothing is left', () => {
+    const lacking = failed(0, 'bad-request', { httpStatus: 500, hint: 'messages' })
+    expect(nextStep(state([route(), route()], [lacking]))).toMatchObject(tries(1, { afterMs: 0 }))
+    expect(nextStep(state([route()], [lacking]))).toMatchObject(givesUp('invalid_request'))
+  })
+
   test('an answer whose files could not be stored ends the call: the next would cost as much again', () => {
     const routes = [route(), route()]
     expect(nextStep(state(routes, [failed(0, 'not-stored')]))).toMatchObject(
