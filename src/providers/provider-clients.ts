@@ -1,9 +1,13 @@
+import { Readable } from 'node:stream'
 import { Client, Pool } from 'undici'
 import { type AttemptOutcome, unsentAttempt } from '../core/calls/attempt-outcome.ts'
+import { inlineChars } from '../core/calls/content-part.ts'
+import { type CallContent, kindOf } from '../core/calls/kinds/call-kinds.ts'
 import { type Provider, WIRES, type Wire } from '../core/catalog/catalog.ts'
 import { attemptFailure } from '../core/failover/attempt-failure.ts'
 import { safeProviderMessage, textsOf } from '../core/failover/provider-message.ts'
 import { withoutLoneSurrogates } from '../core/json/json-text.ts'
+import { LONG_CHARS, markLongStrings } from '../core/json/long-strings.ts'
 import type { BodyStore } from '../platform/body-store/body-store.ts'
 import { Exchange, type ResponseReceiver, type TransportRequest } from './http/exchange.ts'
 import { formStream } from './http/form-body.ts'
@@ -52,7 +56,10 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
         transport.post(
           {
             ...sent,
-            body: typeof body === 'string' ? body : formStream(body, storeOf(options).open, reject),
+            body:
+              typeof body === 'string' || Buffer.isBuffer(body)
+                ? body
+                : formStream(body, storeOf(options).open, reject),
             ...{ limits, signal, accountId },
           },
           (exchange) =>
@@ -68,11 +75,24 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
 
 /** All that is made of a request before it is sent. */
 function converted(request: AttemptRequest, apiKey: string | null, ofChats: WireMapping) {
-  const wire = wireFor(request, ofChats)
+  const { value: content, restore } = hasLongMedia(request.content)
+    ? markLongStrings(request.content)
+    : { value: request.content, restore: (json: string) => json }
+  const wire = wireFor({ ...request, content }, ofChats)
   const answer = wire.openReader()
   const { body, ...sent } = wire.request(apiKey)
-  return { ...sent, wire, answer, body: typeof body === 'string' ? withoutLoneSurrogates(body) : body }
+  return {
+    ...sent,
+    wire,
+    answer,
+    body: typeof body === 'string' ? restore(withoutLoneSurrogates(body)) : body,
+  }
 }
+
+const hasLongMedia = (content: CallContent): boolean =>
+  kindOf(content)
+    .media(content)
+    .some((part) => inlineChars(part) >= LONG_CHARS)
 
 /** The outcome of an attempt with as much of its provider's message as may be kept. */
 function withSafeMessage(
@@ -167,7 +187,7 @@ export function createTransport({ connectTimeoutMs }: { connectTimeoutMs: number
       const exchange = new Exchange(request, receive, turns)
       if (!exchange.isOpen) return
       const sent = { path, method: 'POST' as const, headers: request.headers, body: request.body }
-      if (typeof request.body !== 'string') {
+      if (request.body instanceof Readable) {
         pool.dispatch(sent, exchange)
         return
       }

@@ -11,6 +11,7 @@ import {
   MAX_NESTING,
   scanJson,
 } from './json-text.ts'
+import { type LongString, longString, parseAround } from './long-strings.ts'
 
 /** The result of parsing a body; `exact`: see exactJsonOf. */
 export type ParsedJson =
@@ -19,24 +20,27 @@ export type ParsedJson =
   | { kind: 'invalid' }
 
 /**
- * Parses the JSON of a client, without `__proto__`. One scan of the bytes finds what exceeds the limits, and whether
- * anything needs more than JSON.parse: most bodies do not.
+ * Parses the JSON of a client, without `__proto__`. One scan of the bytes finds what exceeds the limits, whether
+ * anything needs more than JSON.parse, which most bodies do not, and what is copied and not parsed.
  */
 export function parseClientJson(json: Buffer, limits: JsonLimits): ParsedJson {
   const notes = new BodyNotes(json)
   const scan = scanJson(json, limits, notes)
   if (scan !== 'ok') return { kind: scan }
   try {
-    const text = json.toString()
-    const value: unknown = notes.isPlain
-      ? JSON.parse(text)
-      : parse(text, { protoAction: 'remove', constructorAction: 'ignore' })
+    const parseText = notes.isPlain ? JSON.parse : parseWithoutProto
+    const around = notes.long.length > 0 ? parseAround(json, notes.long, parseText) : undefined
+    if (around === undefined && json.length > (limits.bytes ?? json.length)) return { kind: 'too-long' }
+    const value: unknown = around === undefined ? parseText(json.toString()) : around
     return { kind: 'value', value, exact: exactJsonOf(notes.altered, value) }
   } catch {
     // The caller reports the error to the sender of the body.
     return { kind: 'invalid' }
   }
 }
+
+const parseWithoutProto = (text: string): unknown =>
+  parse(text, { protoAction: 'remove', constructorAction: 'ignore' })
 
 const BACKSLASH = 0x5c
 const UNDERSCORE = 0x5f
@@ -57,6 +61,7 @@ class BodyNotes implements JsonListener {
   isPlain: boolean
   /** The JSON of exact fields that parsing may alter; of a duplicate name the last counts, as in JSON.parse. */
   readonly altered = new Map<ExactField, string>()
+  readonly long: LongString[] = []
   readonly #json: Buffer
   #field: ExactField | null = null
   #start = 0
@@ -91,6 +96,12 @@ class BodyNotes implements JsonListener {
       const text = this.#json.toString('utf8', this.#start, end)
       this.altered.set(field, text.slice(text.indexOf(':') + 1))
     }
+  }
+
+  takes(start: number, end: number): boolean {
+    const string = longString(this.#json, start + 1, end)
+    if (string !== null) this.long.push({ string, start: start + 1, end })
+    return string !== null
   }
 
   #hasEscape(start: number, end: number): boolean {

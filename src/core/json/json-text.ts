@@ -11,9 +11,11 @@ export interface JsonLimits {
   depth: number
   /** Names, entries, arrays and objects together. */
   values: number
+  /** To be parsed. Absent: any number. */
+  bytes?: number
 }
 
-export type JsonScan = 'ok' | 'too-deep' | 'too-many-values'
+export type JsonScan = 'ok' | 'too-deep' | 'too-many-values' | 'too-long'
 
 /** What a scan reports besides its result. */
 export interface JsonListener {
@@ -23,6 +25,8 @@ export interface JsonListener {
   number(start: number): void
   /** The member of the outermost object that was named last ends before `end`. */
   memberEnd(end: number): void
+  /** A string or name between these quotes. Returns whether it need not be parsed. */
+  takes(start: number, end: number): boolean
 }
 
 /**
@@ -35,7 +39,8 @@ export function scanJson(json: Buffer, limits: JsonLimits, listener?: JsonListen
   let values = 0
   let stringStart = 0
   let stringEnd = 0
-  for (let index = 0; index < json.length; index++) {
+  let end = Math.min(json.length, limits.bytes ?? json.length)
+  for (let index = 0; index < end; index++) {
     switch (json[index]) {
       case 0x5b: // [
       case 0x7b: // {
@@ -58,6 +63,8 @@ export function scanJson(json: Buffer, limits: JsonLimits, listener?: JsonListen
         stringStart = index
         stringEnd = endOfStringBytes(json, index + 1)
         index = stringEnd
+        if (stringEnd - stringStart > READ_BY_BYTE && listener?.takes(stringStart, stringEnd))
+          end = Math.min(json.length, end + stringEnd - stringStart)
         break
       case 0x2d: // -
       case 0x30:
@@ -76,7 +83,7 @@ export function scanJson(json: Buffer, limits: JsonLimits, listener?: JsonListen
         break
     }
   }
-  return 'ok'
+  return end < json.length ? 'too-long' : 'ok'
 }
 
 /** Index past the number that starts at `start`. */

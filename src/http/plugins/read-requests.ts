@@ -175,29 +175,14 @@ const compressed = (encoding: string): ApiError =>
   )
 
 /**
- * Request validation. A route declares TypeBox schemas; Ajv compiles each once, at its first request:
+ * Validates requests by the TypeBox schemas of their routes, which Ajv compiles at the first request: after the body is
+ * parsed and after the hooks that return 401 and 403. Bodies are not coerced; in a query string an empty parameter counts as
+ * absent, and digits become a number if the schema says integer. Defaults are filled in.
  *
- * export const things: FastifyPluginAsyncTypebox<Dependencies> = async (app, { store }) => {
- * app.post(PATH, { onRequest: [app.requireKey], schema: { body: NewThing, response: { 201: Thing } } },
- * async (request, reply) => reply.code(201).send(viewOf(await store.add(request.body.name))))
- * }
- *
- * - Validation runs after the body is parsed and before the handler: hooks that return 401 and 403 (`onRequest`, or
- * `preValidation` for checks after a body that cannot be parsed) go first.
- * - `Type.Object({...}, { additionalProperties: false })` rejects unknown fields; without it they are accepted.
- * - Bodies are not coerced. In a query string an empty parameter counts as absent, and digits become a number if
- * the schema says integer. Defaults are filled in: `limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 })`.
- * - The first offending field is reported: an unknown one, otherwise in the order of the schema. The text follows from
- * the schema (`defaultWording` in src/core/api/schema-validator.ts); `errorMessage` replaces it. A text covers every
- *   error of the
- * schema and its contents; a record covers single keywords: `{ errorMessage: { additionalProperties: 'Unknown field.' }
- *   }`.
- * `{param}` in it is replaced by the path of the field.
- * - `format` takes the names of SCHEMA_FORMATS there; `nullable()` makes a type nullable.
- * - Response schemas type the handlers and document them. Responses are written by JSON.stringify, as without one.
+ * The first offending field is reported: an unknown one, otherwise in the order of the schema. The text follows from the schema
+ * (`defaultWording` in src/core/api/schema-validator.ts); `errorMessage` replaces it for every error of the schema and its contents,
+ * or, as a record, for single keywords. `{param}` in it is replaced by the path of the field.
  */
-
-/** Validates requests by the schemas of their routes. */
 export const validateRequests = plugin(
   async (app) => {
     app.setValidatorCompiler<TSchema>(({ schema, httpPart }) => {

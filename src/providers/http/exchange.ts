@@ -27,7 +27,7 @@ export interface TransportRequest {
   url: string
   /** Names and values alternate. */
   headers: string[]
-  body: string | Readable
+  body: string | Buffer | Readable
   /** The maximum length of the response, in bytes; by default that of a completion. */
   responseBytesMax?: number
   limits: AttemptLimits
