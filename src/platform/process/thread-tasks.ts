@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url'
 import { type ParsedJson, parseClientJson } from '../../core/json/client-json.ts'
 import { repairJson } from '../../core/json/json-repair.ts'
 import type { JsonLimits } from '../../core/json/json-text.ts'
-import type { InvoiceDocument } from '../../core/payments/invoice.ts'
 import { BytePairVocabulary } from '../../core/text-tokens/byte-pair-vocabulary.ts'
 
 /** The tasks of a ThreadPool. Every task is a pure function of its input. */
@@ -27,16 +26,23 @@ async function countTokens(texts: readonly string[]): Promise<number> {
 const parseJson = ({ bytes, limits }: { bytes: Uint8Array; limits: JsonLimits }): ParsedJson =>
   parseClientJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), limits)
 
-/** Renders an invoice as PDF. Loaded on use, since few threads ever render one. */
-async function printInvoice(invoice: InvoiceDocument): Promise<Uint8Array> {
-  const { invoicePdf } = await import('../documents/invoice-pdf.ts')
-  return invoicePdf(invoice)
+/** Runs a function of a module, which few threads ever load. */
+async function load({
+  module,
+  name,
+  input,
+}: {
+  module: string
+  name: string
+  input: unknown
+}): Promise<unknown> {
+  return (await import(module))[name](input)
 }
 
 /** Completes as soon as the thread runs. */
 const start = (): void => undefined
 
-export const threadTasks = { start, countTokens, repairJson, parseJson, printInvoice }
+export const threadTasks = { start, countTokens, repairJson, parseJson, load }
 
 /** Entry point of a thread: runs the named task. */
 export default <Name extends keyof typeof threadTasks>({

@@ -11,10 +11,12 @@ import { ApiError } from '../../../core/kernel/errors.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
 import type { InvoiceDocument } from '../../../core/payments/invoice.ts'
 import type { BillingDetails, Invoice } from '../../../payments/invoices/invoice-store.ts'
+import type { invoicePdf } from '../../../platform/documents/invoice-pdf.ts'
 import { threads } from '../../../platform/process/thread-pool.ts'
 import { bySession } from '../../account-api/account-access.ts'
 import { OfId, PageQuery, pageOf } from '../../page.ts'
 
+const PRINTER = new URL('../../../platform/documents/invoice-pdf.ts', import.meta.url).href
 /** Runs after all tasks that calls wait for. */
 const PRINT_WEIGHT = 10_000_000
 /** A thread loads the libraries with its first invoice, which takes a second on an idle machine. */
@@ -87,7 +89,8 @@ const fileName = ({ number }: InvoiceDocument): string => number.replaceAll('/',
 
 /** Sends an invoice as PDF, rendered in a thread. Throws ApiError while threads are busy. */
 export async function sendInvoicePdf(reply: FastifyReply, { document }: Invoice): Promise<FastifyReply> {
-  const pdf = await threads.run('printInvoice', document, { weight: PRINT_WEIGHT, limitMs: PRINT_LIMIT_MS })
+  const print = { module: PRINTER, name: 'invoicePdf', input: document }
+  const pdf = await threads.run('load', print, { weight: PRINT_WEIGHT, limitMs: PRINT_LIMIT_MS })
   if (pdf.kind === 'refused')
     throw new ApiError('overloaded', 'The invoice cannot be rendered right now. Retry shortly.', {
       retryAfterSeconds: 5,
@@ -96,7 +99,7 @@ export async function sendInvoicePdf(reply: FastifyReply, { document }: Invoice)
     .header('content-disposition', `attachment; filename="${fileName(document)}.pdf"`)
     .header('cache-control', 'no-store')
     .type('application/pdf')
-    .send(Buffer.from(pdf.value))
+    .send(Buffer.from(pdf.value as Awaited<ReturnType<typeof invoicePdf>>))
 }
 
 /** An invoice in a list. */
