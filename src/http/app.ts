@@ -61,7 +61,8 @@ export interface AppDependencies {
 }
 
 /** The settings that routes need. */
-export interface RouteOptions extends CrossOriginOptions, WeighBodiesOptions {
+export interface RouteOptions extends CrossOriginOptions {
+  limits: WeighBodiesOptions['limits'] & { bodyTimeoutMs: number }
   isSecure: boolean
   publicPath: string
 }

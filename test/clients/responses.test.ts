@@ -1,6 +1,18 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 import OpenAI, { APIError } from 'openai'
-import type { Response, ResponseInputItem, ResponseStreamEvent } from 'openai/resources/responses/responses'
-import { beforeAll, describe, expect, test } from 'vitest'
+import type {
+  Response,
+  ResponseCompletedEvent,
+  ResponseInputItem,
+  ResponseStreamEvent,
+  ResponsesClientEvent,
+  ResponsesServerEvent,
+} from 'openai/resources/responses/responses'
+import { ResponsesWS } from 'openai/resources/responses/ws'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { pruneStoredResponses } from '../../src/calls/stored-responses/stored-response-store.ts'
 import type { Generation } from '../../src/core/api/calls.ts'
 import { callIdOfResponse } from '../../src/core/kernel/ids.ts'
@@ -572,6 +584,82 @@ describe('a response in background', () => {
     for (const record of records) expect(record.completionTokens).toBeLessThan(400)
     expect(await storedOf(cancelled!.id)).toMatchObject({ runningUntil: null, cancelled: true })
     expect(await stack.command('audit')).toMatchObject({ code: 0 })
+  })
+})
+
+describe('a WebSocket of /v2/responses', () => {
+  const extended = () => new OpenAI({ apiKey: owner.key, baseURL: `${stack.url}/v2`, maxRetries: 0 })
+
+  /** The official library's connection. */
+  function connect() {
+    const socket = new ResponsesWS(extended())
+    onTestFinished(() => socket.close())
+    // Errors are read as events.
+    socket.on('error', () => undefined)
+    return socket
+  }
+
+  /** The events of one turn. */
+  async function turn(socket: ResponsesWS, body: object): Promise<ResponsesServerEvent[]> {
+    const { promise, resolve } = Promise.withResolvers<ResponsesServerEvent[]>()
+    const events: ResponsesServerEvent[] = []
+    const take = (event: ResponsesServerEvent) => {
+      events.push(event)
+      if (/^(error|response\.(completed|incomplete|failed))$/.test(event.type)) resolve(events)
+    }
+    socket.on('event', take)
+    socket.send({ type: 'response.create', ...body } as ResponsesClientEvent)
+    return promise.finally(() => socket.off('event', take))
+  }
+  const responseOf = (events: ResponsesServerEvent[]) => (events.at(-1) as ResponseCompletedEvent).response
+
+  test('sends the events of the stream, and continues unstored turns', async () => {
+    const socket = connect()
+    const body = { model: 'test/plain', tools: [FIND_TRAIN, { type: 'web_search' as const }] }
+    const question = { ...body, store: false, input: TOOL_QUESTION }
+    const asked = await turn(socket, question)
+    const streamed = await eventsOf(await extended().responses.create({ ...question, stream: true }))
+    expect(asked.map(({ type }) => type)).toEqual(streamed.map(({ type }) => type))
+    expect(asked[0]).toMatchObject({ headers: { 'x-ignored-parameters': 'tools[1] (web_search)' } })
+
+    const [call] = callsOf(responseOf(asked))
+    const output = { type: 'function_call_output' as const, call_id: call!.call_id, output: 'Track 7' }
+    const history = [{ role: 'user' as const, content: TOOL_QUESTION }, call!, output]
+    const again = await extended().responses.create({ ...body, input: history })
+    const previous_response_id = responseOf(asked).id
+    const answered = await turn(socket, { ...body, previous_response_id, input: [output] })
+    expect(responseOf(answered)).toMatchObject({
+      ...{ status: 'completed', store: true },
+      usage: { input_tokens: again.usage!.input_tokens },
+    })
+    // The library sends the items of the stored response, which has those before it.
+    const stored = await extended().responses.inputItems.list(responseOf(answered).id, { order: 'asc' })
+    expect(stored.data.map(({ type }) => type)).toEqual(['message', 'function_call', 'function_call_output'])
+    const other = await turn(connect(), { ...body, previous_response_id, input: 'And then?' })
+    expect(other).toMatchObject([{ type: 'error', error: { code: 'previous_response_not_found' } }])
+    const last = await turn(socket, {
+      ...{ ...body, previous_response_id: responseOf(answered).id, input: 'And then?' },
+    })
+    expect(responseOf(last).usage!.input_tokens).toBeGreaterThan(again.usage!.input_tokens)
+  })
+
+  test('is refused without a key, and its call is cancelled when its client leaves', async () => {
+    const url = `${stack.url.replace('http', 'ws')}/v2/responses`
+    const [, refused] = (await once(new WebSocket(url), 'unexpected-response')) as [unknown, IncomingMessage]
+    expect(refused.statusCode).toBe(401)
+    expect(JSON.parse(await text(refused))).toMatchObject({ error: { code: 'missing_api_key' } })
+
+    const socket = connect()
+    const first = new Promise<void>((resolve) => socket.once('response.output_text.delta', () => resolve()))
+    socket.send({ type: 'response.create', model: 'test/slow', input: QUESTION } as ResponsesClientEvent)
+    await first
+    socket.close()
+    await stack.settled(owner.accountId)
+    const { status } = await stack.postgres.callRecord.findFirstOrThrow({
+      where: { accountId: owner.accountId },
+      orderBy: { id: 'desc' },
+    })
+    expect(status).toBe('cancelled')
   })
 })
 

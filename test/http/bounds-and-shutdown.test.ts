@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { untilIdle } from '../helpers/ledger.ts'
@@ -51,6 +52,27 @@ test('an instance that serves as many calls as it can refuses the next at once, 
   await expect.poll(async () => (await call({ model: 'test/short' })).status).toBe(200)
 })
 
+/** A WebSocket, whose messages and code of the end are collected. */
+async function openSocket(message?: object) {
+  const socket = new WebSocket(`${stack.url.replace('http', 'ws')}/v2/responses`, {
+    headers: { authorization: `Bearer ${owner.key}` },
+  })
+  const types: string[] = []
+  const begun = new Promise<void>((resolve) => {
+    socket.on('message', (data) => {
+      types.push(JSON.parse(String(data)).type)
+      resolve()
+    })
+  })
+  const closed = once(socket, 'close').then(([code]) => code as number)
+  await once(socket, 'open')
+  if (message) {
+    socket.send(JSON.stringify({ type: 'response.create', ...message }))
+    await begun
+  }
+  return { types, closed }
+}
+
 test('an instance that stops is not ready, takes calls for a while, finishes its answers, ends long ones truthfully, and waits for no silent client', async () => {
   await untilIdle(stack)
   const head = `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${owner.key}\r\n`
@@ -70,6 +92,8 @@ test('an instance that stops is not ready, takes calls for a while, finishes its
     stack.providers.log.arrived().then(() => call({ model: 'test/short' })),
   ])
 
+  const sockets = await Promise.all([openSocket(), openSocket({ model: 'test/long', input: 'Tell me.' })])
+
   const startedAt = performance.now()
   const stopped = stack.apis[0]!.stop()
   const probe = await fetch(`${stack.url}/readyz`)
@@ -78,6 +102,8 @@ test('an instance that stops is not ready, takes calls for a while, finishes its
   expect((await call({ model: 'test/short' })).status).toBe(200)
   const ended = await Promise.all([short.text(), long.text(), whole.text()])
   await Promise.all([stopped, ...closed])
+  expect(await Promise.all(sockets.map((socket) => socket.closed))).toEqual([1001, 1001])
+  expect(sockets.map(({ types }) => types.at(-1))).toEqual([undefined, 'response.failed'])
   expect(performance.now() - startedAt).toBeLessThan(onBusyMachine(GRACE_MS))
 
   expect(readStream(ended[0]).isDone).toBe(true)

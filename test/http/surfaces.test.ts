@@ -186,7 +186,7 @@ describe('a path that takes other methods', () => {
       `${method} ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${owner.key}\r\nconnection: close\r\n\r\n`,
     )
 
-  test.each(['/v2/responses', '/nowhere'])(
+  test.each(['/v1/responses', '/nowhere'])(
     'a request for a WebSocket at %s is answered 426 at once',
     async (path) => {
       const answer = await rawExchange(

@@ -40,6 +40,7 @@ name = "Switchyard"
 base_url = ${JSON.stringify(base)}
 env_key = "SWITCHYARD_API_KEY"
 wire_api = "responses"
+supports_websockets = true
 END`
     case 'opencode': {
       const options = { baseURL: base, apiKey }

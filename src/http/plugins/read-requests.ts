@@ -36,6 +36,8 @@ declare module 'fastify' {
      * size would not fit now.
      */
     weighBody(request: FastifyRequest, reply: FastifyReply, done: () => void): void
+    /** Space for a message of a request's WebSocket; its holder releases it. Throws ApiError like `weighBody`. */
+    reserveBody(request: FastifyRequest): BodyReservation
   }
 }
 
@@ -103,6 +105,7 @@ export const weighBodies = plugin<WeighBodiesOptions>(
   async (app, { limits }) => {
     const budget = createBodyBudget(limits)
     app.decorateRequest('bodyReservation', null)
+    app.decorate('reserveBody', (request: FastifyRequest) => budget.open(senderOf(request), 0))
     app.decorate('weighBody', (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
       // A chunked body announces no size.
       const bytes = Number(request.headers['content-length'] ?? 0)

@@ -1,9 +1,14 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import { pathUnknown } from '../../core/api/surfaces/surface-refusals.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route takes requests for a WebSocket. */
+    takesSocket?: boolean
+  }
   interface FastifyInstance {
     /**
      * The error for a request without a route: 405 with `Allow` if its path supports other methods, otherwise 404. For
@@ -39,7 +44,7 @@ export const unroutedRequests = plugin(
       return new ApiError('method_not_allowed', `Use ${methods.join(' or ')} ${pathOf(request)}.`)
     })
     app.addHook('onRequest', (request, reply, done) => {
-      if (request.headers.upgrade?.toLowerCase() === 'websocket') {
+      if (isForSocket(request.headers) && !request.routeOptions.config.takesSocket) {
         reply.header('upgrade', 'HTTP/1.1')
         return done(new ApiError('websocket_unsupported', 'WebSocket is not served here. Use HTTP.'))
       }
@@ -48,6 +53,10 @@ export const unroutedRequests = plugin(
   },
   { name: 'unrouted-requests', dependencies: ['send-errors'] },
 )
+
+/** Whether a request asks for a WebSocket. */
+export const isForSocket = ({ upgrade }: IncomingHttpHeaders): boolean =>
+  upgrade?.toLowerCase() === 'websocket'
 
 const patternOf = (url: string): RegExp => {
   const names = url

@@ -30,6 +30,7 @@ import { catalogModelRoute, catalogModelsRoute, modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
 import { responsesRoute } from './responses.ts'
+import { type ResponsesSocketOptions, responsesSocket } from './responses-socket.ts'
 import { storedResponsesRoute } from './stored-responses.ts'
 import { publicSurfacesRoute, surfacesRoute } from './surface-list.ts'
 
@@ -73,7 +74,10 @@ const ROUTES: Partial<Record<Surface['handler'], SurfaceRoute>> = {
 const UNDOCUMENTED = { hide: true }
 
 /** Routes the surfaces. Other paths under their versions require a key and then return 404 `surface_unavailable`. */
-export const surfaceRoutes: FastifyPluginAsync<CrossOriginOptions> = async (app, options) => {
+export const surfaceRoutes: FastifyPluginAsync<CrossOriginOptions & ResponsesSocketOptions> = async (
+  app,
+  options,
+) => {
   await app.register(crossOrigin, options)
   const contracts = new Map<SurfaceId, string>()
   app.decorate('surfaceContracts', contracts)
@@ -88,6 +92,7 @@ export const surfaceRoutes: FastifyPluginAsync<CrossOriginOptions> = async (app,
   for (const mounted of byContract.values())
     for (const [route, [surface]] of Map.groupBy(mounted, ({ handler }) => ROUTES[handler]))
       if (route && surface) await app.register(route(routerPath(surface.path), surface))
+  await app.register(responsesSocket, options)
   for (const surfaces of Map.groupBy(SURFACES, ({ path }) => path).values()) routeOtherMethods(app, surfaces)
   for (const version of new Set(SURFACES.flatMap(({ path }) => path.match(/^\/v\w+\//) ?? [])))
     routeUnavailable(app, `${version}*`, ({ method, url }) => pathUnknown(method, url))
