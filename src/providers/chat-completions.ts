@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { SamplingParameters } from '../core/calls/chat-request.ts'
-import type { FinishReason, TokenLogprob } from '../core/calls/completion.ts'
+import type { FinishReason, TokenLogprob, ToolCallDelta } from '../core/calls/completion.ts'
 import type { PassedField, PassedFields } from '../core/calls/passed-fields.ts'
 import type { Usage } from '../core/calls/usage.ts'
-import type { ProviderQuirks } from '../core/catalog/catalog.ts'
+import { makerOf, type ProviderQuirks } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING, stringifyExactly } from '../core/json/json-text.ts'
 import { takesField } from '../core/routing/supported-parameters.ts'
@@ -75,6 +75,7 @@ export function requestBody(request: ChatAttempt): string {
       needsInstruction ? jsonInstruction(parameters.response_format) : null,
       quirks,
       cachesPrompt,
+      makerOf(offer),
     ),
     stream: true,
     stream_options: { include_usage: true },
@@ -133,6 +134,9 @@ export class ChatReader implements CompletionReader {
   readonly #namedStops: readonly string[]
   readonly #finishReasons: ProviderQuirks['finishReasons']
   readonly #calls: ToolCallReader
+  readonly #maker: string | undefined
+  /** The details of its reasoning, joined. */
+  readonly #details: Fields[] = []
   /** The service tier as last said; null: it is not read. */
   #tier: unknown
 
@@ -140,6 +144,7 @@ export class ChatReader implements CompletionReader {
     this.#isExtended = extended === true
     this.#namedStops = namedStops
     this.#finishReasons = offer?.provider.quirks?.finishReasons
+    this.#maker = extended && offer && makerOf(offer)
     this.#calls = new ToolCallReader(new ToolCallIds(messages))
     this.#tier = parameters?.passed?.service_tier === undefined ? null : undefined
   }
@@ -204,6 +209,9 @@ export class ChatReader implements CompletionReader {
     if (this.#calls.isEmpty || reason === 'length' || reason === 'content_filter') return reason
     const deltas = this.#calls.end()
     if (deltas.length > 0) emit(['tool-calls', deltas])
+    // Unsigned details are the text of the reasoning.
+    if (this.#maker !== undefined && this.#details.some(({ signature, data }) => signature || data))
+      emit(['signed', { maker: this.#maker, value: this.#details }])
     return 'tool_calls'
   }
 
@@ -243,10 +251,32 @@ export class ChatReader implements CompletionReader {
         emit(['tool-calls', deltas])
         signal = 'content'
       }
+      this.#noteCalls(calls, deltas, emit)
     }
     if (thought !== null && !this.#isExtended) emit(['thinking', Buffer.byteLength(thought)])
     if (this.#isExtended) emitAnnotations(message.annotations, emit)
+    if (this.#maker !== undefined && Array.isArray(message.reasoning_details))
+      for (const detail of message.reasoning_details) this.#addDetail(detail)
     return signal
+  }
+
+  /** What Google signs of a call, in its first piece. */
+  #noteCalls(calls: unknown, deltas: readonly ToolCallDelta[], emit: Emit): void {
+    if (this.#maker === undefined || !Array.isArray(calls) || calls.length !== deltas.length) return
+    for (const [index, { extra_content: value }] of (calls as Fields[]).entries()) {
+      const { id } = deltas[index]!
+      if (id !== undefined && isObject(value)) emit(['signed', { maker: this.#maker, call: id, value }])
+    }
+  }
+
+  /** The pieces of a text are one detail. */
+  #addDetail(detail: unknown): void {
+    if (!isObject(detail) || isNestedDeeperThan(detail, MAX_NESTING)) return
+    const last = this.#details.at(-1)
+    const isNext =
+      detail.type === 'reasoning.text' && detail.type === last?.type && detail.index === last.index
+    if (!isNext) this.#details.push({ ...detail })
+    else Object.assign(last, detail, { text: `${textIn(last.text)}${textIn(detail.text)}` })
   }
 }
 

@@ -1,18 +1,28 @@
 import type { ChatMessage } from '../core/calls/chat-request.ts'
 import { type Address, type ContentPart, type InlineData, isAddress } from '../core/calls/content-part.ts'
 import type { ProviderQuirks } from '../core/catalog/catalog.ts'
-import { hasToolCalls, portableId, shortId, textsOf, toConversation, withToolIds } from './conversation.ts'
+import {
+  hasToolCalls,
+  portableId,
+  shortId,
+  signedBy,
+  textsOf,
+  toConversation,
+  withToolIds,
+} from './conversation.ts'
 
 /**
  * Messages in the form that a provider of the chat-completions wire takes.
  * @param instruction a system message that is put first; null for none
  * @param cachesPrompt whether breakpoints of the prompt cache are sent, if the provider takes them
+ * @param maker gets what it signed of earlier turns
  */
 export function messagesFor(
   messages: readonly ChatMessage[],
   instruction: string | null,
   quirks: ProviderQuirks,
   cachesPrompt = false,
+  maker?: string,
 ): readonly object[] {
   const { namedRoles, prefillField } = quirks
   const marks = cachesPrompt && quirks.cacheMarks === true
@@ -24,7 +34,7 @@ export function messagesFor(
   }
   if (instruction !== null) sent = [{ role: 'system', content: instruction }, ...sent]
   const last = sent.at(-1)
-  const wired = sent.map((message) => toWire(message, quirks, marks))
+  const wired = sent.map((message) => toWire(message, quirks, marks, maker))
   if (prefillField && last?.role === 'assistant') wired.push({ ...wired.pop(), [prefillField]: true })
   return wired
 }
@@ -69,8 +79,11 @@ function toWire(
   message: ChatMessage,
   { developerRole, reasoningHistory }: ProviderQuirks,
   marks: boolean,
+  maker: string | undefined,
 ): object {
-  const { role, content, tool_calls: calls, reasoning, ...rest } = message
+  const { role, content, tool_calls: calls, reasoning, signed: _, ...rest } = message
+  const signed = signedBy(maker, message)
+  const details = signed.flatMap(({ call, value }) => (call === undefined ? value : []))
   const parts =
     typeof content === 'string'
       ? content
@@ -81,7 +94,13 @@ function toWire(
     role: role === 'developer' && !developerRole ? 'system' : role,
     content: calls && isBlankTurn(message) ? null : parts,
     ...rest,
-    ...(calls && { tool_calls: calls }),
+    ...(calls && {
+      tool_calls: calls.map((call) => {
+        const own = signed.find((each) => each.call === call.id)
+        return own ? { ...call, extra_content: own.value } : call
+      }),
+    }),
+    ...(details.length > 0 && { reasoning_details: details }),
     ...(calls && reasoningHistory && { reasoning_content: reasoning ?? '' }),
   }
 }

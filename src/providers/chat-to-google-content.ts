@@ -30,7 +30,7 @@ export function toContents(turns: Conversation['turns'], model: string): GoogleT
 
 /** Models before 3, which accept calls without a thought signature. */
 const TAKES_UNSIGNED = /^gemini-[12]\b/
-/** Replaces a missing thought signature: clients do not return any, and another provider's call has none. */
+/** Replaces a missing thought signature: not all clients return it, and another provider's call has none. */
 const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 /** The first call of a turn has the signature. */
@@ -38,9 +38,12 @@ function toModelParts(parts: readonly TurnPart[], model: string): unknown[] {
   let isFirstCall = !TAKES_UNSIGNED.test(model)
   return parts.map((part) => {
     if (part.type !== 'tool-use') return toPart(part)
-    const signature = isFirstCall && { thoughtSignature: NO_SIGNATURE }
+    const { signature = isFirstCall ? NO_SIGNATURE : undefined } = part
     isFirstCall = false
-    return { functionCall: { name: part.name, args: argumentsObject(part.arguments) }, ...signature }
+    return {
+      functionCall: { name: part.name, args: argumentsObject(part.arguments) },
+      thoughtSignature: signature,
+    }
   })
 }
 
@@ -50,7 +53,8 @@ const toResponse = ({ name, text }: ToolResultPart) => ({
 
 function toPart(part: TurnPart): unknown {
   if (part.type === 'text') return { text: part.text }
-  if (part.type === 'tool-use' || part.type === 'tool-result') throw new Error(`a ${part.type} out of place`)
+  if (part.type === 'tool-use' || part.type === 'tool-result' || part.type === 'signed')
+    throw new Error(`a ${part.type} out of place`)
   const { source } = part
   return isAddress(source)
     ? { fileData: { fileUri: source.url, mimeType: mediaTypeOf(part.type, source.url) } }

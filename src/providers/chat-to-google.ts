@@ -1,5 +1,5 @@
 import type { FinishReason, TokenLogprob, ToolCallDelta } from '../core/calls/completion.ts'
-import type { ProviderQuirks } from '../core/catalog/catalog.ts'
+import { makerOf, type ProviderQuirks } from '../core/catalog/catalog.ts'
 import type { AttemptFailure, FailureKind } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import {
@@ -62,7 +62,7 @@ export function requestBody(request: ChatAttempt): string {
   const { offer, messages, completionLimit } = request
   const parameters = acceptedParameters(request)
   const { quirks = {} } = offer.provider
-  const { system, turns } = toConversation(messages)
+  const { system, turns } = toConversation(messages, makerOf(offer))
   const { temperature, topP } = samplingFor(request)
   const omitted = new Set<string>(quirks.omit)
   const tools = toTools(parameters)
@@ -105,8 +105,10 @@ export class GenerateContentReader implements CompletionReader {
   readonly #isExtended: boolean
   readonly #finishReasons: ProviderQuirks['finishReasons']
   readonly #ids: ToolCallIds
+  readonly #maker: string | undefined
 
   constructor({ extended, messages, offer }: ReadTerms = {}) {
+    this.#maker = offer && makerOf(offer)
     this.#isExtended = extended === true
     this.#finishReasons = offer?.provider.quirks?.finishReasons
     this.#ids = new ToolCallIds(messages)
@@ -170,6 +172,8 @@ export class GenerateContentReader implements CompletionReader {
         if (isNestedDeeperThan(part.functionCall.args, MAX_NESTING)) return 'malformed'
         const delta = this.#toolCall(part.functionCall)
         if (delta === null) continue
+        if (typeof part.thoughtSignature === 'string' && this.#isExtended && this.#maker !== undefined)
+          emit(['signed', { maker: this.#maker, call: delta.id!, value: part.thoughtSignature }])
         emit(['tool-calls', [delta]])
         signal = 'content'
       }

@@ -41,6 +41,7 @@ export function toMessages(turns: Conversation['turns'], cachesPrompt: boolean):
 type Block =
   | { type: 'text'; text: string }
   | { type: 'image' | 'document'; source: object }
+  | { type: 'thinking' | 'redacted_thinking' }
   | { type: 'tool_use'; id: string; name: string; input: object }
   | { type: 'tool_result'; tool_use_id: string; content?: string }
 
@@ -49,6 +50,8 @@ function toBlock(part: TurnPart): Block[] {
   switch (part.type) {
     case 'text':
       return [{ type: 'text', text: part.text }]
+    case 'signed':
+      return [part.value as Block]
     case 'image':
       return [{ type: 'image', source: toSource(part.source) }]
     case 'file':

@@ -1,7 +1,7 @@
 import type { FinishReason } from '../core/calls/completion.ts'
 import type { NativeContent } from '../core/calls/messages-request.ts'
 import type { Usage } from '../core/calls/usage.ts'
-import type { ProviderQuirks } from '../core/catalog/catalog.ts'
+import { makerOf, type ProviderQuirks } from '../core/catalog/catalog.ts'
 import type { AttemptFailure, FailureKind } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import { toMessages, toSystem, toToolChoice, toTools } from './chat-to-messages-content.ts'
@@ -106,7 +106,7 @@ function bodyOf(
 function chatFields(request: ChatAttempt): Fields {
   const { offer, messages, completionLimit } = request
   const parameters = acceptedParameters(request)
-  const conversation = toConversation(withToolIds(messages, portableId))
+  const conversation = toConversation(withToolIds(messages, portableId), makerOf(offer))
   const { system, turns } = conversation
   const cachesPrompt = request.cachesPrompt === true
   const format = request.extended ? structuredOutput(parameters.response_format, offer.upstreamModel) : null
@@ -118,7 +118,8 @@ function chatFields(request: ChatAttempt): Fields {
     model: offer.upstreamModel,
     completionLimit,
     isForced: toolChoice?.type === 'any' || toolChoice?.type === 'tool',
-    isInLoop: turns.at(-1)?.parts[0]?.type === 'tool-result',
+    lacksThinking:
+      turns.at(-1)?.parts[0]?.type === 'tool-result' && turns.at(-2)?.parts[0]?.type !== 'signed',
   })
   // The wire rejects a stop sequence that is only white space.
   const stops = parameters.stop?.filter((text) => text.trim() !== '') ?? []
@@ -175,8 +176,12 @@ export class MessagesReader implements CompletionReader {
   readonly #isExtended: boolean
   readonly #finishReasons: ProviderQuirks['finishReasons']
   readonly #ids: ToolCallIds
+  readonly #maker: string | undefined
+  /** The open block of thinking, which comes back as it is if it is signed. */
+  #thought = { type: 'thinking', thinking: '', signature: '' }
 
   constructor({ extended, messages, offer, knownSpace = '' }: ReadTerms = {}) {
+    this.#maker = offer && makerOf(offer)
     this.#knownSpace = knownSpace
     this.#isExtended = extended === true
     this.#finishReasons = offer?.provider.quirks?.finishReasons
@@ -236,8 +241,10 @@ export class MessagesReader implements CompletionReader {
       case 'text':
         return this.#text(block.text, emit)
       case 'thinking':
-        return this.#thinking(block.thinking, emit)
+        this.#thought = { type: 'thinking', thinking: '', signature: '' }
+        return this.#thinking(block, emit)
       case 'redacted_thinking':
+        this.#sign({ type: 'redacted_thinking', data: block.data }, emit)
         return this.#hidden(block.data, emit)
       case 'tool_use':
         return this.#toolCall(index, block, emit)
@@ -258,16 +265,23 @@ export class MessagesReader implements CompletionReader {
         return this.#argument(index, delta.partial_json, emit)
       case 'thinking_delta':
       case 'signature_delta':
-        return this.#thinking(delta.thinking, emit)
+        return this.#thinking(delta, emit)
       default:
         return 'other'
     }
   }
 
-  #thinking(text: unknown, emit: Emit): StreamSignal {
+  #thinking({ thinking: text, signature }: Fields, emit: Emit): StreamSignal {
     if (!this.#isExtended) return this.#hidden(text, emit)
-    if (typeof text === 'string' && text !== '') emit(['reasoning', text])
+    if (typeof signature === 'string') this.#thought.signature += signature
+    if (typeof text !== 'string' || text === '') return 'thinking'
+    this.#thought.thinking += text
+    emit(['reasoning', text])
     return 'thinking'
+  }
+
+  #sign(value: Fields, emit: Emit): void {
+    if (this.#isExtended && this.#maker !== undefined) emit(['signed', { maker: this.#maker, value }])
   }
 
   #hidden(text: unknown, emit: Emit): StreamSignal {
@@ -292,6 +306,10 @@ export class MessagesReader implements CompletionReader {
 
   /** A call without arguments has no input deltas; its arguments are an empty object. */
   #blockEnd(block: unknown, emit: Emit): StreamSignal {
+    if (this.#thought.signature !== '') {
+      this.#sign(this.#thought, emit)
+      this.#thought = { type: 'thinking', thinking: '', signature: '' }
+    }
     if (!this.#firstInputs.has(block)) return 'other'
     return this.#argument(block, JSON.stringify(this.#firstInputs.get(block) ?? {}), emit)
   }

@@ -11,6 +11,8 @@ export interface ToolUsePart extends CacheMark {
   name: string
   /** JSON, as the model wrote it. */
   arguments: string
+  /** What the model signed of it; absent: nothing. */
+  signature?: unknown
 }
 export interface ToolResultPart extends CacheMark {
   type: 'tool-result'
@@ -18,7 +20,12 @@ export interface ToolResultPart extends CacheMark {
   name: string
   text: string
 }
-export type TurnPart = ContentPart | ToolUsePart | ToolResultPart
+/** Reasoning as its maker signed it. */
+interface SignedPart extends CacheMark {
+  type: 'signed'
+  value: unknown
+}
+export type TurnPart = ContentPart | SignedPart | ToolUsePart | ToolResultPart
 
 interface Turn {
   role: 'user' | 'assistant'
@@ -40,15 +47,16 @@ export const SAYS_NOTHING = '.'
 /**
  * The messages in the form of wires that have two alternating roles: consecutive messages of one role are merged into
  * one turn, and system messages are separate. A tool result without its call becomes a text of the user.
+ * @param maker gets what it signed of earlier turns
  */
-export function toConversation(messages: readonly ChatMessage[]): Conversation {
+export function toConversation(messages: readonly ChatMessage[], maker?: string): Conversation {
   const system: string[] = []
   const systemBreakpoints: number[] = []
   const turns: Turn[] = []
   /** The functions of the latest calls, by call id. */
   let called = new Map<string, string>()
   for (const message of messages) {
-    const parts = partsOf(message, called)
+    const parts = partsOf(message, called, maker)
     if (message.role === 'system' || message.role === 'developer') {
       for (const piece of cutAtBreakpoints(parts)) {
         const text = textsOf(piece).join('\n')
@@ -84,7 +92,7 @@ function cutAtBreakpoints(parts: readonly TurnPart[]): TurnPart[][] {
 export const textsOf = (parts: readonly TurnPart[]): string[] =>
   parts.flatMap((part) => (part.type === 'text' ? part.text : []))
 
-function partsOf(message: ChatMessage, called: ReadonlyMap<string, string>): TurnPart[] {
+function partsOf(message: ChatMessage, called: ReadonlyMap<string, string>, maker?: string): TurnPart[] {
   const { content, role, tool_calls: calls = [], tool_call_id: id = '' } = message
   const parts: TurnPart[] =
     typeof content === 'string'
@@ -100,9 +108,23 @@ function partsOf(message: ChatMessage, called: ReadonlyMap<string, string>): Tur
   if (role === 'user' && message.name !== undefined && parts.length > 0) {
     return [{ type: 'text', text: `${message.name}:` }, ...parts]
   }
-  for (const call of calls) parts.push({ type: 'tool-use', id: call.id, ...call.function })
-  return parts
+  const signed = signedBy(maker, message)
+  for (const call of calls) {
+    const signature = signed.find((each) => each.call === call.id)?.value
+    parts.push({
+      ...{ type: 'tool-use', id: call.id, ...call.function },
+      ...(signature !== undefined && { signature }),
+    })
+  }
+  const first = signed.flatMap(({ call, value }) =>
+    call === undefined ? { type: 'signed' as const, value } : [],
+  )
+  return [...first, ...parts]
 }
+
+/** What a maker signed of a turn. */
+export const signedBy = (maker: string | undefined, { signed = [] }: ChatMessage) =>
+  signed.filter((each) => each.maker === maker)
 
 function toolResultHeading({ name, tool_call_id: id }: ChatMessage): string {
   const which = [name, id].filter((word) => word !== undefined && word !== '')

@@ -10,6 +10,7 @@ import {
 } from '../core/calls/messages-wire.ts'
 import { withBoundedUses } from '../core/calls/provider-tools.ts'
 import type { Usage } from '../core/calls/usage.ts'
+import { makerOf } from '../core/catalog/catalog.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import {
   type AttemptRequest,
@@ -33,7 +34,9 @@ import {
 export function nativeFields({ offer, content, completionLimit }: AttemptRequest<NativeContent>): Fields {
   const { request, parameters } = content
   const { temperature, topP } = samplingFor({ offer, parameters })
-  const { thinking, tools, ...fields } = foldSystemTurns(withoutUnsignedThinking(request))
+  const { thinking, tools, ...fields } = foldSystemTurns(
+    withoutUnsignedThinking(request, makerOf(offer) === 'claude'),
+  )
   return {
     ...fields,
     ...(Array.isArray(tools) && { tools: withBoundedUses(tools, offer.provider) }),

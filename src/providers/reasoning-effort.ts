@@ -41,12 +41,12 @@ const LEAST_BUDGET = 1_024
 const KNOWS_BUDGETS_ONLY = /claude-(3|[a-z]+-4(-[015])?(-\d{8})?$)/
 
 /**
- * The fields of the messages wire. No budget is sent within a loop of tools, because the signed thinking of its turns
+ * The fields of the messages wire. No budget is sent within a loop of tools whose signed thinking is missing, because it
  * would be required too. No thinking is requested if a tool is forced, because the wire rejects both together.
  */
 export function anthropicThinking(
   effort: ReasoningEffort | undefined,
-  { model, completionLimit, isForced, isInLoop }: ThinkingCircumstances,
+  { model, completionLimit, isForced, lacksThinking }: ThinkingCircumstances,
 ): { thinking?: object; output_config?: object } {
   if (effort === undefined || effort === 'none') return {}
   if (!KNOWS_BUDGETS_ONLY.test(model)) {
@@ -56,7 +56,7 @@ export function anthropicThinking(
     }
   }
   const budget = Math.min(BUDGETS[effort], completionLimit - LEAST_BUDGET)
-  if (isForced || isInLoop || budget < LEAST_BUDGET) return {}
+  if (isForced || lacksThinking || budget < LEAST_BUDGET) return {}
   return { thinking: { type: 'enabled', budget_tokens: budget } }
 }
 
@@ -66,8 +66,8 @@ interface ThinkingCircumstances {
   completionLimit: number
   /** Whether the request requires a tool call. */
   isForced: boolean
-  /** Whether the request continues after tool results. */
-  isInLoop: boolean
+  /** Whether the request continues after tool results, and the turn before them has no signed thinking. */
+  lacksThinking: boolean
 }
 
 /** Google's models before 3 take a budget; later ones take a level, and cannot turn thinking off. */

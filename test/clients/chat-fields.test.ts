@@ -357,7 +357,7 @@ test('each field of a response is there, or is not, as the table says', async ()
     cacheWriteTokens: 1,
   }
   const head = { id: 'chatcmpl_1' as const, created: 1, model: 'test/words' }
-  const reported = extendedFormat({ includeUsage: true }).whole(head, [
+  const reported = extendedFormat({ includeUsage: true, seal: JSON.stringify }).whole(head, [
     'completion',
     0,
     { content: '', annotations: [{ type: 'url_citation' }] },

@@ -122,11 +122,11 @@ export function createPromptLogs(options: {
       const copy = guarded((body: FrameBody) => {
         if (body[0] === 'finish' || body[0] === 'completion') isFinished = true
         if (body[0] === 'completion') {
-          const { logprobs: _, ...message } = body[2]
+          const { logprobs: _, signed: _signed, ...message } = body[2]
           whole = message
           return
         }
-        if (!isDelta(body) || body[0] === 'logprobs' || isTruncated) return
+        if (!isDelta(body) || body[0] === 'logprobs' || body[0] === 'signed' || isTruncated) return
         const size = sizeOf(body)
         if (chars - call.request.text.length + size > PROMPT_LOG_BYTES) isTruncated = true
         else if (hold(size)) answer.add(body)

@@ -6,7 +6,7 @@ import { type Fields, isObject } from '../json/json-object.ts'
 import { type ExactJson, isNestedDeeperThan, jsonOf, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
-import type { ToolCall } from './completion.ts'
+import type { SignedReasoning, ToolCall } from './completion.ts'
 import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from './content-part.ts'
 import type { PassedFields } from './passed-fields.ts'
 import { parsePreferences, type RequiredParameters } from './provider-preferences.ts'
@@ -27,6 +27,8 @@ export interface ChatMessage {
   tool_calls?: readonly ToolCall[]
   /** For an assistant in an extended request: its reasoning before the calls, if the client returns it. */
   reasoning?: string
+  /** The same: what its maker signed of it. */
+  signed?: readonly SignedReasoning[]
 }
 
 /** The parameters that are forwarded to a provider besides the messages. Names as on the wire. */

@@ -1,4 +1,10 @@
-import type { ChatDelta, CompletionMessage, FinishReason, ToolCallDelta } from './completion.ts'
+import type {
+  ChatDelta,
+  CompletionMessage,
+  FinishReason,
+  KeptReasoning,
+  ToolCallDelta,
+} from './completion.ts'
 import type { NativeBlock, NativeBlockDelta, NativeEvent, NativeStop } from './messages-wire.ts'
 
 /** Converts a completion of another wire to the terms of the messages wire. */
@@ -17,16 +23,18 @@ export const nativeStop = (reason: FinishReason, callsTools: boolean): NativeSto
   stop_sequence: null,
 })
 
-/** The blocks of a whole completion: thinking without a signature, text, and tool calls. */
-export function nativeBlocks({
-  reasoning,
-  content,
-  refusal,
-  tool_calls: calls = [],
-}: CompletionMessage): NativeBlock[] {
+type Seal = (reasoning: KeptReasoning) => string
+
+/** The blocks of a whole completion: thinking, signed by what its maker wants back, text, and tool calls. */
+export function nativeBlocks(
+  { reasoning, signed = [], content, refusal, tool_calls: calls = [] }: CompletionMessage,
+  seal: Seal,
+): NativeBlock[] {
+  const sealed = signed.length > 0 ? seal({ text: '', signed }) : ''
   const text = (content ?? '') + (refusal ?? '')
   return [
-    ...(reasoning ? [{ type: 'thinking' as const, thinking: reasoning, signature: '' }] : []),
+    ...(reasoning ? [{ type: 'thinking' as const, thinking: reasoning, signature: sealed }] : []),
+    ...(sealed !== '' && !reasoning ? [{ type: 'redacted_thinking' as const, data: sealed }] : []),
     ...(text === '' ? [] : [{ type: 'text' as const, text }]),
     ...calls.map(({ id, function: { name, arguments: json } }) => ({
       type: 'tool_use' as const,
@@ -48,6 +56,11 @@ export class NativeEvents {
   readonly #waiting = new Map<number, ToolCallDelta[]>()
   readonly #ended = new Set<number>()
   #callsTools = false
+  readonly #seal: Seal
+
+  constructor(seal: Seal) {
+    this.#seal = seal
+  }
 
   get callsTools(): boolean {
     return this.#callsTools
@@ -62,6 +75,8 @@ export class NativeEvents {
         const block = { type: 'thinking', thinking: '', signature: '' } as const
         return this.#text('thinking', block, { type: 'thinking_delta', thinking: delta[1] })
       }
+      case 'signed':
+        return this.#signed(this.#seal({ text: '', signed: [delta[1]] }))
       case 'tool-calls':
         return delta[1].flatMap((call) => this.#call(call))
       case 'logprobs':
@@ -86,6 +101,14 @@ export class NativeEvents {
   #text(kind: 'thinking' | 'text', block: NativeBlock, delta: NativeBlockDelta): NativeEvent[] {
     const opened = this.#open === kind ? [] : [...this.end(), ...this.#start(kind, block)]
     return [...opened, this.#deltaOf(delta)]
+  }
+
+  /** Signs the open thinking; without any it is a block of its own. */
+  #signed(sealed: string): NativeEvent[] {
+    if (this.#open === 'thinking')
+      return [this.#deltaOf({ type: 'signature_delta', signature: sealed }), ...this.#close()]
+    const block = { type: 'redacted_thinking', data: sealed } as const
+    return [...this.end(), ...this.#start('thinking', block), ...this.#close()]
   }
 
   /** Some providers send several calls at the same time; the wire has one block after another. */

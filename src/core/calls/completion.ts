@@ -28,6 +28,31 @@ export interface ToolCall {
   function: { name: string; arguments: string }
 }
 
+/**
+ * What the provider of a model wants back with its reasoning, or with a tool call: signatures, encrypted reasoning, in the
+ * terms of its wire. No other can read it, and clients get it sealed.
+ */
+export interface SignedReasoning {
+  /** See makerOf. */
+  maker: string
+  /** The id of the tool call that it belongs to; absent: it stands before the calls of the turn. */
+  call?: string
+  value: unknown
+}
+
+/** Reasoning that a client keeps for its maker: its text, where the client may drop that, and what is signed of it. */
+export interface KeptReasoning {
+  text: string
+  signed: readonly SignedReasoning[]
+}
+
+/** Opens what an account's client kept; null for all else. */
+export type OpenReasoning = (sealed: string) => KeptReasoning | null
+
+const SEALED = /^[\w-]{1,64}\.\d{1,8}\.[\w+/]/
+/** Whether a signature, or encrypted reasoning, is of this gateway, as far as its form says. */
+export const isSealed = (text: unknown): text is string => typeof text === 'string' && SEALED.test(text)
+
 /** A piece of content, as carried in frames. */
 export type Delta =
   | readonly ['text', text: string]
@@ -35,6 +60,7 @@ export type Delta =
   | readonly ['tool-calls', deltas: ToolCallDelta[]]
   /** Extended calls only: the reasoning of a model. */
   | readonly ['reasoning', text: string]
+  | readonly ['signed', reasoning: SignedReasoning]
   /** Extended calls only: log probabilities of the text before it. */
   | readonly ['logprobs', tokens: readonly TokenLogprob[]]
   /** Extended calls only: what a provider adds to the message, such as its citations. */
@@ -90,6 +116,7 @@ const DELTA_KINDS: Record<Delta[0], true> = {
   refusal: true,
   'tool-calls': true,
   reasoning: true,
+  signed: true,
   logprobs: true,
   annotations: true,
   native: true,
@@ -106,6 +133,7 @@ export function deltaText(delta: Delta): string {
     case 'refusal':
     case 'reasoning':
       return delta[1]
+    case 'signed':
     case 'logprobs':
     case 'annotations':
     case 'result':
@@ -129,6 +157,7 @@ export interface CompletionMessage {
   tool_calls?: ToolCall[]
   /** Extended calls only. */
   reasoning?: string
+  signed?: SignedReasoning[]
   logprobs?: TokenLogprob[]
   annotations?: Annotation[]
   /** The blocks of a native completion, which has no other content. */
@@ -143,6 +172,7 @@ export class CompletionBuilder {
   #refusal = ''
   readonly #toolCalls = new Map<number, ToolCall>()
   #reasoning = ''
+  readonly #signed: SignedReasoning[] = []
   #logprobs: TokenLogprob[] = []
   #annotations: Annotation[] = []
   #nativeMessage: NativeMessageBuilder | null = null
@@ -165,7 +195,7 @@ export class CompletionBuilder {
   /** True while there are only text and tool calls, which another model may reproduce. */
   get isRepeatable(): boolean {
     const isOther = this.#nativeMessage !== null || this.#result !== null
-    const isPlain = this.#logprobs.length === 0 && this.#annotations.length === 0
+    const isPlain = this.#logprobs.length + this.#annotations.length + this.#signed.length === 0
     return !isOther && isPlain && this.#refusal === '' && this.#reasoning === ''
   }
 
@@ -202,6 +232,9 @@ export class CompletionBuilder {
       case 'reasoning':
         this.#reasoning += delta[1]
         break
+      case 'signed':
+        this.#signed.push(delta[1])
+        break
       case 'logprobs':
         for (const token of delta[1]) this.#logprobs.push(token)
         break
@@ -227,6 +260,7 @@ export class CompletionBuilder {
       ...(this.#refusal !== '' && { refusal: this.#refusal }),
       ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
       ...(this.#reasoning !== '' && { reasoning: this.#reasoning }),
+      ...(this.#signed.length > 0 && { signed: this.#signed }),
       ...(this.#logprobs.length > 0 && { logprobs: this.#logprobs }),
       ...(this.#annotations.length > 0 && { annotations: this.#annotations }),
       ...(this.#nativeMessage && { native: this.#nativeMessage.content }),

@@ -16,7 +16,7 @@ import {
   type SamplingParameters,
   type ToolChoice,
 } from './chat-request.ts'
-import type { ToolCall } from './completion.ts'
+import type { OpenReasoning, ToolCall } from './completion.ts'
 import { effortAsked, withStandardParts, withToolsOfFunctions } from './field-spellings.ts'
 import { fieldsWithoutEffect, passedFields } from './passed-fields.ts'
 import { CHAT_MEMBERS } from './read-members.ts'
@@ -121,10 +121,14 @@ export type ExtendedBody = Static<typeof ExtendedBody>
 const refusalOf = createValidator(ExtendedBody)
 
 /** Validates and normalizes a body of any shape. Throws ApiError `invalid_request`. */
-export function parseExtendedRequest(body: unknown, exactJson?: ExactJson): ChatRequest {
+export function parseExtendedRequest(
+  body: unknown,
+  exactJson?: ExactJson,
+  open?: OpenReasoning,
+): ChatRequest {
   const refusal = refusalOf(body)
   if (refusal) throw refusal
-  return normalizeExtendedRequest(body as ExtendedBody, exactJson)
+  return normalizeExtendedRequest(body as ExtendedBody, exactJson, open)
 }
 
 /**
@@ -132,11 +136,16 @@ export function parseExtendedRequest(body: unknown, exactJson?: ExactJson): Chat
  * that are no hints, unless `provider.require_parameters` is false. Throws ApiError `invalid_request` whose `param` is the JSON path of
  * the first offending field.
  */
-export function normalizeExtendedRequest(body: ExtendedBody, exactJson?: ExactJson): ChatRequest {
+export function normalizeExtendedRequest(
+  body: ExtendedBody,
+  exactJson?: ExactJson,
+  open: OpenReasoning = () => null,
+): ChatRequest {
   if (body.provider?.require_parameters !== false) refuseUnhonoured(body)
   const standard = withToolsOfFunctions(body)
   const exact = standard.tools === body.tools ? exactJson : { ...exactJson, tools: undefined }
-  const request = requestOf(standard as ChatBody, readExtendedMessage, exact, 'but-hints')
+  const read = (value: unknown, index: number) => readExtendedMessage(value, index, open)
+  const request = requestOf(standard as ChatBody, read, exact, 'but-hints')
   const { messages, parameters } = request.content
   checkPairs(messages)
   checkBreakpoints(messages)
@@ -165,7 +174,7 @@ function refuseUnhonoured(body: object): void {
 export const ignoredFields = (body: object): string[] =>
   fieldsWithoutEffect(body, ExtendedBody.properties, CHAT_MEMBERS)
 
-function readExtendedMessage(given: unknown, index: number): ChatMessage {
+function readExtendedMessage(given: unknown, index: number, open: OpenReasoning): ChatMessage {
   const value = withStandardParts(given)
   const path = `messages[${index}]`
   const message = withBreakpoints(readMessage(value, path, EXTENDED_ROLES), value, path)
@@ -173,6 +182,7 @@ function readExtendedMessage(given: unknown, index: number): ChatMessage {
     tool_calls: calls,
     reasoning,
     reasoning_content: reasoningContent,
+    reasoning_details: details,
   } = value as Record<string, unknown>
   if (message.role === 'tool') {
     if (!message.tool_call_id)
@@ -185,7 +195,15 @@ function readExtendedMessage(given: unknown, index: number): ChatMessage {
   if (calls.length === 0) return message
   const toolCalls = calls.map((call, position) => readToolCall(call, `${path}.tool_calls[${position}]`))
   const thought = [reasoning, reasoningContent].find((text) => typeof text === 'string' && text !== '')
-  return { ...message, tool_calls: toolCalls, ...(typeof thought === 'string' && { reasoning: thought }) }
+  const signed = (Array.isArray(details) ? details : []).flatMap((detail) =>
+    isObject(detail) && typeof detail.data === 'string' ? (open(detail.data)?.signed ?? []) : [],
+  )
+  return {
+    ...message,
+    tool_calls: toolCalls,
+    ...(typeof thought === 'string' && { reasoning: thought }),
+    ...(signed.length > 0 && { signed }),
+  }
 }
 
 /** Marks the parts of a message with `cache_control`. */

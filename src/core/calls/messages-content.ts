@@ -2,7 +2,7 @@ import { type Fields, isObject } from '../json/json-object.ts'
 import { invalid } from '../kernel/errors.ts'
 import { createTextBound } from '../text-tokens/text-bound.ts'
 import type { ChatMessage } from './chat-request.ts'
-import type { ToolCall } from './completion.ts'
+import { isSealed, type OpenReasoning, type SignedReasoning, type ToolCall } from './completion.ts'
 import { type ContentPart, parseSource, partOfData } from './content-part.ts'
 import {
   addedTool,
@@ -39,17 +39,17 @@ const BLOCKS = {
 /**
  * Reads the prompt of a request on the messages wire as messages of an extended chat request: targets of other wires get
  * these, and the hold, the token count and `auto` use them for every target. Thinking becomes the reasoning of its turn,
- * without signatures, which only the model that made them can read. Throws ApiError `invalid_request` with the path of
+ * with signatures only as far as they open: others are of targets of this wire. Throws ApiError `invalid_request` with the path of
  * the problem.
  */
-export function toChatMessages(system: unknown, messages: unknown): ChatMessage[] {
-  const first = system == null ? [] : toMessages('system', system, 'system')
+export function toChatMessages(system: unknown, messages: unknown, open: OpenReasoning): ChatMessage[] {
+  const first = system == null ? [] : toMessages('system', system, 'system', open)
   const turns = (messages as unknown[]).flatMap((message, index) => {
     const path = `messages[${index}]`
     if (!isObject(message)) throw invalid(path, 'Each message must be an object.')
     const role = ROLES.find((known) => known === message.role)
     if (!role) throw invalid(`${path}.role`, `\`role\` must be one of ${ROLES.join(', ')}.`)
-    return toMessages(role, message.content, `${path}.content`)
+    return toMessages(role, message.content, `${path}.content`, open)
   })
   return [...first, ...resultsFirst(turns)]
 }
@@ -88,17 +88,19 @@ function joinTurns(turns: readonly ChatMessage[]): ChatMessage {
   if (turns.length === 1) return turns[0]!
   const calls = turns.flatMap((turn) => turn.tool_calls ?? [])
   const reasoning = turns.map((turn) => turn.reasoning ?? '').join('')
+  const signed = turns.flatMap((turn) => turn.signed ?? [])
   const texts = turns.map(({ content }) => content).filter((text) => text !== '')
   return {
     role: 'assistant',
     content: texts.join('\n'),
     ...(calls.length > 0 && { tool_calls: calls }),
     ...(reasoning !== '' && { reasoning }),
+    ...(signed.length > 0 && { signed }),
   }
 }
 
 /** The messages of one turn: results of tools are separate messages. */
-function toMessages(role: NativeRole, content: unknown, path: string): ChatMessage[] {
+function toMessages(role: NativeRole, content: unknown, path: string, open: OpenReasoning): ChatMessage[] {
   if (typeof content === 'string') return [{ role, content }]
   if (!Array.isArray(content))
     throw invalid(path, `\`${path}\` must be a string or an array of content blocks.`)
@@ -109,7 +111,7 @@ function toMessages(role: NativeRole, content: unknown, path: string): ChatMessa
     case 'user':
       return toUserMessages(blocks, path)
     case 'assistant':
-      return toAssistantMessage(blocks, path)
+      return toAssistantMessage(blocks, path, open)
     default:
       return role satisfies never
   }
@@ -146,13 +148,16 @@ function toToolMessage({ tool_use_id: id, content = [], is_error: isError }: Fie
   return { message, media: parts.filter((part) => part.type !== 'text') }
 }
 
-function toAssistantMessage(blocks: readonly Fields[], path: string): ChatMessage[] {
+function toAssistantMessage(blocks: readonly Fields[], path: string, open: OpenReasoning): ChatMessage[] {
   if (blocks.length === 0) return []
   const texts: ContentPart[] = []
   const calls: ToolCall[] = []
+  const signed: SignedReasoning[] = []
   let reasoning = ''
   for (const [index, block] of blocks.entries()) {
     const at = `${path}[${index}]`
+    const sealed = sealedIn(block)
+    if (sealed !== undefined) signed.push(...(open(sealed)?.signed ?? []))
     if (block.type === 'tool_use') calls.push(toToolCall(block, at))
     else if (block.type === 'thinking') reasoning += string(block.thinking ?? '', `${at}.thinking`)
     // Other targets get what the tools of the provider said, and not their calls.
@@ -165,9 +170,14 @@ function toAssistantMessage(blocks: readonly Fields[], path: string): ChatMessag
       content: joined(texts, ''),
       ...(calls.length > 0 && { tool_calls: calls }),
       ...(reasoning !== '' && { reasoning }),
+      ...(calls.length > 0 && signed.length > 0 && { signed }),
     },
   ]
 }
+
+/** What this gateway sealed of a block of thinking. */
+const sealedIn = ({ type, signature, data }: Fields): string | undefined =>
+  type === 'thinking' || type === 'redacted_thinking' ? [signature, data].find(isSealed) : undefined
 
 const toToolCall = ({ id, name, input }: Fields, path: string): ToolCall => ({
   id: string(id, `${path}.id`),
@@ -293,7 +303,7 @@ function* unreadTexts(request: NativeRequest): Iterable<string> {
   for (const { content } of request.messages as Fields[]) {
     if (!Array.isArray(content)) continue
     for (const block of content as Fields[]) {
-      if (block.type === 'redacted_thinking') yield String(block.data)
+      if (block.type === 'redacted_thinking' && sealedIn(block) === undefined) yield String(block.data)
       if (block.type === 'thinking') yield String(block.thinking)
       if (block.type === 'server_tool_use' || PROVIDER_RESULTS.some((type) => type === block.type))
         yield JSON.stringify(block)
@@ -434,13 +444,19 @@ function blocksOf(content: unknown): Fields[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : (content as Fields[])
 }
 
+/** The signatures of other makers that speak this wire: ids and digests. Claude's are long and base64. */
+const NOT_CLAUDE = /^[\da-f-]{1,64}$/i
+
 /**
- * A request without thinking that has no signature: a model of another wire made it, and targets of this wire refuse it.
+ * A request without thinking that has no signature of this wire: a model of another made it, and targets of this wire refuse it.
  * They also refuse a budget of thinking within a loop of tools whose thinking is missing, so that it is left out there.
  */
-export function withoutUnsignedThinking(native: NativeRequest): NativeRequest {
+export function withoutUnsignedThinking(native: NativeRequest, isForClaude = false): NativeRequest {
   const messages = native.messages as Fields[]
-  const isUnsigned = ({ type, signature }: Fields) => type === 'thinking' && !signature
+  const isUnsigned = (block: Fields) =>
+    (block.type === 'thinking' &&
+      (!block.signature || (isForClaude && NOT_CLAUDE.test(String(block.signature))))) ||
+    sealedIn(block) !== undefined
   const hasUnsigned = ({ content }: Fields) => Array.isArray(content) && content.some(isUnsigned)
   if (!messages.some(hasUnsigned)) return native
   const signed = messages.flatMap((message) => {

@@ -13,6 +13,7 @@ import {
   type SamplingParameters,
   toolDefinitions,
 } from './chat-request.ts'
+import type { KeptReasoning, OpenReasoning } from './completion.ts'
 import { isOwnTool, makersTool, toolsOf } from './makers-tools.ts'
 import {
   HOUR_IN_CACHE,
@@ -38,6 +39,8 @@ export interface NativeContent {
   /** The prompt of the request, read as that of an extended chat request. */
   messages: ChatMessage[]
   parameters: SamplingParameters
+  /** What the gateway sealed for its client of the reasoning of other wires, by the sealed text. Absent: nothing. */
+  opened?: Readonly<Record<string, KeptReasoning>> | undefined
   /** See ChatContent. */
   routingProfile?: RoutingProfile | undefined
 }
@@ -150,6 +153,12 @@ const freeBetas = (header: string): string[] =>
     .map((name) => name.trim())
     .filter((name) => FREE_BETAS.has(BETA.exec(name)?.[1] ?? ''))
 
+interface MessagesOptions {
+  betaHeader?: string
+  anyWire?: boolean
+  open?: OpenReasoning
+}
+
 /**
  * Validates and normalizes a body of the messages wire: the fields for routing and the hold are read as for chat
  * completions, and the rest is kept to be forwarded. Throws ApiError `invalid_request` whose `param` is the JSON path
@@ -159,11 +168,17 @@ const freeBetas = (header: string): string[] =>
  */
 export function parseMessagesRequest(
   body: MessagesBody,
-  { betaHeader = '', anyWire = false }: { betaHeader?: string; anyWire?: boolean } = {},
+  { betaHeader = '', anyWire = false, open = () => null }: MessagesOptions = {},
 ): RequestOf<NativeContent> {
   const request = readNative(body, anyWire)
   const edits = request.context_management === undefined ? [] : [CONTEXT_MANAGEMENT_BETA]
-  const native = nativeContent(request, [...new Set([...freeBetas(betaHeader), ...edits])])
+  const opened: Record<string, KeptReasoning> = {}
+  const keep: OpenReasoning = (sealed) => {
+    const kept = open(sealed)
+    if (kept) opened[sealed] = kept
+    return kept
+  }
+  const native = nativeContent(request, [...new Set([...freeBetas(betaHeader), ...edits])], keep)
   // Targets of this wire check it themselves.
   if (anyWire) checkPairs(native.messages, 'messages')
   const { model, models, routing_profile, provider, stream, max_tokens } = body
@@ -173,7 +188,12 @@ export function parseMessagesRequest(
   const { routingProfile } = content
   return {
     ...rest,
-    content: { ...native, ...(anyWire && { anyWire }), ...(routingProfile && { routingProfile }) },
+    content: {
+      ...native,
+      ...(Object.keys(opened).length > 0 && { opened }),
+      ...(anyWire && { anyWire }),
+      ...(routingProfile && { routingProfile }),
+    },
   }
 }
 
@@ -195,11 +215,15 @@ export const parseCountRequest = (body: CountTokensBody, anyWire: boolean): Nati
   nativeContent(readNative(body, anyWire))
 
 /** What a native call asks, read off what is to be forwarded. Throws ApiError where that is not valid. */
-export const nativeContent = (request: NativeRequest, betas: readonly string[] = []): NativeContent => ({
+export const nativeContent = (
+  request: NativeRequest,
+  betas: readonly string[] = [],
+  open: OpenReasoning = () => null,
+): NativeContent => ({
   kind: 'native',
   request,
   ...(betas.length > 0 && { betas }),
-  messages: toChatMessages(request.system, request.messages),
+  messages: toChatMessages(request.system, request.messages, open),
   parameters: chatParameters(request),
 })
 

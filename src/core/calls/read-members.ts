@@ -1,4 +1,5 @@
 import { type Fields, isObject } from '../json/json-object.ts'
+import { isSealed } from './completion.ts'
 import { isDispensable, isOwnTool, PROVIDER_RESULTS } from './makers-tools.ts'
 import type { Read, ReadMembers } from './unread-members.ts'
 
@@ -43,6 +44,7 @@ const CALLING = {
   content: byType({ ...CHAT_PARTS, thinking: { type: true, thinking: all('type', 'text') } }),
   tool_calls: { ...all('id', 'type', 'index'), function: all('name', 'arguments') },
   ...all('reasoning', 'reasoning_content'),
+  reasoning_details: ({ data }: Fields) => (isSealed(data) ? true : null),
 }
 const CALLING_FUNCTION = { ...CALLING, function_call: all('name', 'arguments') }
 
@@ -82,7 +84,7 @@ const IN_RESULT = {
   search_result: SEARCH_RESULT,
   tool_reference: all('type', 'tool_name'),
 }
-const NATIVE_BLOCK = byType({
+const UNSEALED_BLOCK = byType({
   ...IN_RESULT,
   tool_result: { ...all('type', 'tool_use_id', 'is_error'), content: byType(IN_RESULT) },
   tool_use: all('type', 'id', 'name', 'input'),
@@ -94,6 +96,10 @@ const NATIVE_BLOCK = byType({
   tool_removal: { type: true, tool: all('type', 'name') },
   ...Object.fromEntries(PROVIDER_RESULTS.map((type) => [type, all('type', 'tool_use_id', 'content')])),
 })
+/** Planning names thinking that the gateway sealed, where its maker does not get it. */
+const NATIVE_BLOCK = (block: Fields) =>
+  [block.signature, block.data].some(isSealed) ? true : UNSEALED_BLOCK(block)
+
 /** Tools of the maker that a request cannot do without are named by planning. */
 function nativeTool(tool: Fields): true | null | ReadMembers {
   if (isOwnTool(tool)) return OWN_TOOL

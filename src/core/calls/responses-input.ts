@@ -1,5 +1,6 @@
 import { type Fields, isObject } from '../json/json-object.ts'
 import { invalid } from '../kernel/errors.ts'
+import type { KeptReasoning } from './completion.ts'
 import type { FunctionNaming } from './function-names.ts'
 
 /** A message in the format of the extended chat request, before validation. */
@@ -10,6 +11,7 @@ interface Message {
   tool_call_id?: unknown
   tool_calls?: unknown[]
   reasoning?: string
+  reasoning_details?: object[]
 }
 
 export interface InputItems {
@@ -25,7 +27,7 @@ export interface InputContext {
   /** Items of the responses that this one continues, in order. */
   history: readonly unknown[]
   /** The reasoning in `encrypted_content`; null if it cannot be opened for this account. */
-  openReasoning: (encrypted: string) => string | null
+  openReasoning: (encrypted: string) => KeptReasoning | null
 }
 
 /** Items of tools that a developer's own platform runs. No model here has them, and they are no part of the text. */
@@ -45,6 +47,8 @@ export function readInput(
   const paths: string[] = []
   const ignored: string[] = []
   let thought = ''
+  /** What its maker signed of it, sealed. */
+  let details: object[] = []
   /** Images and files of results, which follow all results of their turn, because a tool message has only text. */
   let media: object[] = []
   const addMedia = (path: string): void => {
@@ -53,10 +57,20 @@ export function readInput(
     media = []
     add(path, { role: 'user', content })
   }
+  const think = (message: Message): void => {
+    if (thought !== '') message.reasoning = thought
+    if (details.length > 0) message.reasoning_details = [...(message.reasoning_details ?? []), ...details]
+    thought = ''
+    details = []
+  }
   const add = (path: string, message: Message): void => {
     if (message.role !== 'tool') addMedia(path)
-    if (message.role === 'assistant' && thought !== '') message.reasoning = thought
+    const last = messages.at(-1)
+    if (message.role === 'assistant') think(message)
+    // It may follow the calls that it is of.
+    else if (message.role === 'tool' && last?.tool_calls) think(last)
     thought = ''
+    details = []
     paths.push(path)
     messages.push(message)
   }
@@ -70,8 +84,7 @@ export function readInput(
     if (last?.role !== 'assistant') return add(path, { role: 'assistant', content: null, tool_calls: [call] })
     last.tool_calls ??= []
     last.tool_calls.push(call)
-    if (thought !== '') last.reasoning = thought
-    thought = ''
+    think(last)
   }
   const addItem = (item: unknown, path: string): void => {
     if (!isObject(item)) throw invalid(path, 'Each item of `input` must be an object.')
@@ -94,9 +107,12 @@ export function readInput(
         return
       }
       case 'reasoning':
-        thought = thoughtOf(item, openReasoning)
-        if (thought === '' && typeof item.encrypted_content === 'string')
-          ignored.push(`${path}.encrypted_content`)
+        if (typeof item.encrypted_content === 'string') {
+          const opened = openReasoning(item.encrypted_content)
+          if (opened && opened.signed.length > 0) details.push({ data: item.encrypted_content })
+          thought = opened?.text ?? textOf(item)
+          if (opened === null && thought === '') ignored.push(`${path}.encrypted_content`)
+        } else thought = textOf(item)
         return
       case 'additional_tools':
         // Read with the tools of the request.
@@ -131,12 +147,7 @@ function customArguments(input: unknown, path: string): string {
 }
 
 /** The reasoning that a response contained, or a summary of it. */
-function thoughtOf(
-  { content, summary, encrypted_content: encrypted }: Fields,
-  openReasoning: InputContext['openReasoning'],
-): string {
-  const opened = typeof encrypted === 'string' ? openReasoning(encrypted) : null
-  if (opened !== null) return opened
+function textOf({ content, summary }: Fields): string {
   const texts = [content, summary].map((parts) =>
     (Array.isArray(parts) ? parts : [])
       .map((part) => (isObject(part) && typeof part.text === 'string' ? part.text : ''))

@@ -138,7 +138,7 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
     ...passedFields(body),
   }
   try {
-    const call = parseExtendedRequest(chat)
+    const call = parseExtendedRequest(chat, undefined, context.openReasoning)
     const fields = fieldsWithoutEffect(body, ResponsesBody.properties, RESPONSES_MEMBERS)
     const included = (body.include ?? []).filter((name) => name !== ENCRYPTED_REASONING)
     const ignored = [

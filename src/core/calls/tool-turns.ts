@@ -52,11 +52,13 @@ export function joinTurns(messages: ChatMessage[]): ChatMessage[] {
 function joinedTurn(one: ChatMessage, other: ChatMessage): ChatMessage {
   const reasoning = [one.reasoning, other.reasoning].filter((text) => text !== undefined).join('\n\n')
   const calls = [...(one.tool_calls ?? []), ...(other.tool_calls ?? [])]
+  const signed = [...(one.signed ?? []), ...(other.signed ?? [])]
   return {
     ...one,
     content: joinedContent(one.content, other.content),
     tool_calls: calls,
     ...(reasoning !== '' && { reasoning }),
+    ...(signed.length > 0 && { signed }),
   }
 }
 

@@ -199,6 +199,15 @@ export interface TokenRates {
   codeExecution?: PicoUsdPerToken
 }
 
+/**
+ * Who can read what a target signs of its reasoning: the maker of Claude at each of its hosts; elsewhere a provider, for its
+ * models with the same first word.
+ */
+export const makerOf = ({ provider, upstreamModel }: Pick<Offer, 'provider' | 'upstreamModel'>): string =>
+  provider.wire === 'anthropic-messages' && upstreamModel.includes('claude')
+    ? 'claude'
+    : `${provider.id}/${upstreamModel.split(/[/-]/)[0]}`
+
 /** The kind of a model. Chat completions use chat models only, and the other surfaces models of their kind. */
 export const MODEL_KINDS = [
   'chat',

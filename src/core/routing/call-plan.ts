@@ -3,7 +3,7 @@ import { mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
 import { type CallNeeds, contentKindsOf } from '../calls/kinds/call-kind.ts'
 import type { PassedField } from '../calls/passed-fields.ts'
-import type { CatalogSnapshot } from '../catalog/catalog.ts'
+import { type CatalogSnapshot, makerOf } from '../catalog/catalog.ts'
 import { readRates } from '../catalog/token-rates.ts'
 import { greaterOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
@@ -77,12 +77,14 @@ export function planRoute(
     (name: PassedField) =>
     ({ offerId, leftOut }: Candidate) =>
       takesField(catalog.offers.get(offerId)!.provider, name) && leftOut?.includes(name) !== true
-  const { onlyAt } = needs
-  const wireOf = (offerId: string) => catalog.offers.get(offerId)!.provider.wire
+  const { onlyAt, signed } = needs
+  const offerOf = ({ offerId }: Candidate) => catalog.offers.get(offerId)!
+  const isLostAt = (maker: string) => [...(signed?.makers ?? [])].some((each) => each !== maker)
   const ignored = [
     ...needs.parameters.filter((name) => candidates.some(({ leftOut }) => leftOut?.includes(name))),
     ...passed.filter((name) => !candidates.every(isTaken(name))),
-    ...(onlyAt && candidates.some(({ offerId }) => wireOf(offerId) !== onlyAt.wire) ? onlyAt.names : []),
+    ...(onlyAt && candidates.some((each) => offerOf(each).provider.wire !== onlyAt.wire) ? onlyAt.names : []),
+    ...(signed && candidates.some((each) => isLostAt(makerOf(offerOf(each)))) ? [signed.name] : []),
   ]
   return {
     ...priced(candidates),

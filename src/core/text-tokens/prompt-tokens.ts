@@ -50,6 +50,7 @@ export function promptTokensBound(
     if (message.tool_calls) {
       hasCalls = true
       if (message.reasoning !== undefined) count(message.reasoning)
+      if (message.signed) count(JSON.stringify(message.signed))
       for (const { id, function: call } of message.tool_calls) {
         tokens += TOKENS_OF_WORDING
         count(id)

@@ -31,7 +31,7 @@ export function renderCompletion(
 }
 
 /** The deltas in a chunk's `delta` field. */
-type ContentDelta = Exclude<ChatDelta, readonly ['logprobs', ...unknown[]]>
+type ContentDelta = Exclude<ChatDelta, readonly ['logprobs' | 'signed', ...unknown[]]>
 
 /** The field of a chunk's `delta` for each kind of content. */
 const FIELDS: Record<ContentDelta[0], string> = {

@@ -2,6 +2,7 @@ import type {
   ChatDelta,
   CompletionMessage,
   FinishReason,
+  SignedReasoning,
   TokenLogprob,
   ToolCallDelta,
 } from '../../core/calls/completion.ts'
@@ -9,11 +10,12 @@ import type { FinishFrame, ReportedUsage, WholeFrame } from '../../core/calls/fr
 import { formatUsd } from '../../core/kernel/money.ts'
 import { ChunkRenderer, DONE_EVENT, usageBody } from './chat-format.ts'
 import type { CompletionHead, ResponseFormat } from './completion-writer.ts'
+import type { SealReasoning } from './reasoning-box.ts'
 
 /** The format of the extended contract: with reasoning and log probabilities, and usage in its place. */
-export const extendedFormat = ({ includeUsage, asFunctions = false }: ExtendedOptions): ResponseFormat => ({
-  stream: (head) => new ExtendedRenderer(head, includeUsage, asFunctions),
-  whole: (head, frame) => renderWhole(head, frame, asFunctions),
+export const extendedFormat = (options: ExtendedOptions): ResponseFormat => ({
+  stream: (head) => new ExtendedRenderer(head, options),
+  whole: (head, frame) => renderWhole(head, frame, options),
 })
 
 interface ExtendedOptions {
@@ -21,6 +23,8 @@ interface ExtendedOptions {
   includeUsage: boolean | null
   /** The client sent `functions`: the first tool call is its `function_call`, the only one of a turn. */
   asFunctions?: boolean
+  /** Seals what the maker of a model wants back of its reasoning. */
+  seal: SealReasoning
 }
 
 const finishReason = (reason: FinishReason, asFunctions: boolean): FinishReason =>
@@ -28,12 +32,16 @@ const finishReason = (reason: FinishReason, asFunctions: boolean): FinishReason 
 
 function renderWhole(
   { id, created, model }: CompletionHead,
-  [, , { logprobs, ...message }, reason, usage]: WholeFrame,
-  asFunctions: boolean,
+  [, , { logprobs, signed, ...message }, reason, usage]: WholeFrame,
+  { asFunctions = false, seal }: ExtendedOptions,
 ): string {
   const choice = {
     index: 0,
-    message: { role: 'assistant', ...(asFunctions ? withFunctionCall(message) : message) },
+    message: {
+      role: 'assistant',
+      ...(asFunctions ? withFunctionCall(message) : message),
+      ...(signed && { reasoning_details: [detailOf(signed, seal)] }),
+    },
     logprobs: logprobs ? logprobsBody(logprobs) : null,
     finish_reason: finishReason(reason, asFunctions),
   }
@@ -48,6 +56,15 @@ function renderWhole(
     ...(usage && { usage: extendedUsage(usage) }),
   })
 }
+
+/** What clients of other gateways know to return with the message. */
+const detailOf = (signed: readonly SignedReasoning[], seal: SealReasoning, index = 0) => ({
+  type: 'reasoning.encrypted',
+  data: seal({ text: '', signed }),
+  id: null,
+  format: 'unknown',
+  index,
+})
 
 const withFunctionCall = ({ tool_calls: calls, ...message }: CompletionMessage) => ({
   ...message,
@@ -78,15 +95,20 @@ export function costBody({ chargePico }: ReportedUsage) {
 class ExtendedRenderer extends ChunkRenderer {
   readonly #includesUsage: boolean | null
   readonly #asFunctions: boolean
+  readonly #seal: SealReasoning
+  #details = 0
 
-  constructor(head: CompletionHead, includesUsage: boolean | null, asFunctions: boolean) {
+  constructor(head: CompletionHead, { includeUsage, asFunctions = false, seal }: ExtendedOptions) {
     super(head)
-    this.#includesUsage = includesUsage
+    this.#includesUsage = includeUsage
     this.#asFunctions = asFunctions
+    this.#seal = seal
   }
 
   override delta(delta: ChatDelta): string {
     if (this.#asFunctions && delta[0] === 'tool-calls') return this.#functionCalls(delta[1])
+    if (delta[0] === 'signed')
+      return this.content('reasoning_details', [detailOf([delta[1]], this.#seal, this.#details++)])
     if (delta[0] !== 'logprobs') return super.delta(delta)
     const logprobs = JSON.stringify(logprobsBody(delta[1]))
     return `${this.head},"choices":[{"index":0,"delta":{},"logprobs":${logprobs},"finish_reason":null}]}\n\n`

@@ -4,56 +4,22 @@ import type { FinishFrame } from '../../core/calls/frames.ts'
 import { isToolCall, type NativeBlock, type NativeEvent } from '../../core/calls/messages-wire.ts'
 import type { Usage } from '../../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/json-text.ts'
-import { type ApiError, errorObject } from '../../core/kernel/errors.ts'
+import type { ApiError } from '../../core/kernel/errors.ts'
 import type { CompletionHead, ResponseFormat, StreamRenderer } from './completion-writer.ts'
+import { messagesError } from './messages-error.ts'
+import type { SealReasoning } from './reasoning-box.ts'
 
-/** Error types of the messages wire by status; other statuses have `api_error`. */
-const ERROR_TYPES: Readonly<Record<number, string>> = {
-  400: 'invalid_request_error',
-  401: 'authentication_error',
-  402: 'billing_error',
-  403: 'permission_error',
-  404: 'not_found_error',
-  405: 'invalid_request_error',
-  408: 'timeout_error',
-  409: 'invalid_request_error',
-  413: 'request_too_large',
-  415: 'invalid_request_error',
-  422: 'invalid_request_error',
-  429: 'rate_limit_error',
-  503: 'overloaded_error',
-  504: 'timeout_error',
-}
-
-/** The body of an error on the messages wire, with the gateway's code, field and details beside the wire's type. */
-export function messagesError(error: ApiError, requestId: string): object {
-  const type = ERROR_TYPES[error.status] ?? 'api_error'
-  const { wireErrorCode } = error.details
-  const details = wireErrorCode && { details: { error_code: wireErrorCode } }
-  return {
-    type: 'error',
-    error: { ...errorObject(error, requestId), type, ...details },
-    request_id: requestId,
-  }
-}
-
-/** The same under /v1, where an unavailable surface has the same body as every other. */
-export const stableMessagesError = (error: ApiError, requestId: string): object =>
-  error.code === 'surface_unavailable'
-    ? { error: errorObject(error, requestId) }
-    : messagesError(error, requestId)
-
-/** The format of the messages wire. */
-export const MESSAGES_FORMAT: ResponseFormat = {
-  stream: (head) => new EventRenderer(head),
+/** The format of the messages wire. @param seal for the reasoning of other wires, which comes back as its signature */
+export const messagesFormat = (seal: SealReasoning): ResponseFormat => ({
+  stream: (head) => new EventRenderer(head, seal),
   whole: (head, [, , message, reason, usage, stop]) =>
     JSON.stringify({
       ...messageHead(head),
-      content: (message.native ?? nativeBlocks(message)).map(wholeBlock),
+      content: (message.native ?? nativeBlocks(message, seal)).map(wholeBlock),
       ...(stop ?? nativeStop(reason, message.tool_calls !== undefined)),
       usage: usageBody(usage),
     }),
-}
+})
 
 /** The id of a call as the id of a message. */
 const messageId = (callId: CompletionHead['id']): string => callId.replace('chatcmpl_', 'msg_')
@@ -117,11 +83,12 @@ class EventRenderer implements StreamRenderer {
   readonly keepAlive = event('ping')
   readonly #head: CompletionHead
   /** Of a completion of another wire. */
-  readonly #converted = new NativeEvents()
+  readonly #converted: NativeEvents
   #isStarted = false
 
-  constructor(head: CompletionHead) {
+  constructor(head: CompletionHead, seal: SealReasoning) {
     this.#head = head
+    this.#converted = new NativeEvents(seal)
   }
 
   delta(delta: Delta): string {

@@ -2,6 +2,7 @@ import type { Delta } from '../../core/calls/completion.ts'
 import type { ResponseObject, StoredItem } from '../../core/calls/responses-items.ts'
 import type { DeclaredTool } from '../../core/calls/responses-tools.ts'
 import { callIdOfResponse } from '../../core/kernel/ids.ts'
+import type { SealReasoning } from './reasoning-box.ts'
 import { type OutputEvent, ResponseOutput } from './responses-output.ts'
 
 /** The first events of a response, which it has before its output. */
@@ -36,10 +37,12 @@ export function responseEvents(response: ResponseObject): OutputEvent[] {
 
 const textsOf = ({ content }: StoredItem) => content as ReadonlyArray<Record<string, string>>
 
-const encryptedIn = (items: readonly StoredItem[]) => (text: string) => {
-  const found = items.find((item) => item.type === 'reasoning' && textsOf(item)[0]?.text === text)
-  return String(found?.encrypted_content)
-}
+const encryptedIn =
+  (items: readonly StoredItem[]): SealReasoning =>
+  ({ text }) => {
+    const found = items.find((item) => item.type === 'reasoning' && (textsOf(item)[0]?.text ?? '') === text)
+    return String(found?.encrypted_content)
+  }
 
 /** The deltas that make an item of an output. */
 function deltasOf(item: StoredItem): Delta[] {
@@ -49,7 +52,10 @@ function deltasOf(item: StoredItem): Delta[] {
         text === undefined ? ['refusal', refusal ?? ''] : ['text', text],
       )
     case 'reasoning':
-      return textsOf(item).map(({ text = '' }) => ['reasoning', text])
+      // One without a text is only encrypted.
+      return textsOf(item).length === 0
+        ? [['signed', { maker: '', value: null }]]
+        : textsOf(item).map(({ text = '' }) => ['reasoning', text])
     case 'function_call':
       return [callDelta(item, String(item.arguments))]
     case 'custom_tool_call':

@@ -105,8 +105,9 @@ export class ResponsesFormat implements ResponseFormat {
 
   outputOf(head: CompletionHead, message: CompletionMessage): ResponseOutput {
     const output = this.output(head)
-    const { reasoning, content, refusal, tool_calls: calls } = message
+    const { reasoning, signed = [], content, refusal, tool_calls: calls } = message
     if (reasoning) output.add(['reasoning', reasoning])
+    for (const each of signed) output.add(['signed', each])
     if (content) output.add(['text', content])
     if (refusal) output.add(['refusal', refusal])
     if (calls) output.add(['tool-calls', calls.map((call, index) => ({ index, ...call }))])

@@ -1,6 +1,7 @@
-import type { Delta, ToolCallDelta } from '../../core/calls/completion.ts'
+import type { Delta, SignedReasoning, ToolCallDelta } from '../../core/calls/completion.ts'
 import type { StoredItem } from '../../core/calls/responses-items.ts'
 import { customInput, type DeclaredTool } from '../../core/calls/responses-tools.ts'
+import type { SealReasoning } from './reasoning-box.ts'
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
@@ -11,7 +12,7 @@ export interface OutputOptions {
   /** The tools as the client declares them, by the names of their functions. */
   declaredTools: ReadonlyMap<string, DeclaredTool>
   /** Encrypts reasoning for `encrypted_content`; absent: it was not asked for. */
-  sealReasoning?: ((text: string) => string) | undefined
+  sealReasoning?: SealReasoning | undefined
 }
 
 /**
@@ -44,6 +45,8 @@ export class ResponseOutput {
         const { sealReasoning } = this.#options
         return this.#addText('rs', delta[0], delta[1], (place) => new ReasoningItem(place, sealReasoning))
       }
+      case 'signed':
+        return this.#sign(delta[1])
       case 'tool-calls':
         return delta[1].flatMap((call) => this.#addCall(call))
       case 'annotations':
@@ -75,6 +78,16 @@ export class ResponseOutput {
     if (known instanceof TextItem) return known.add(kind, text)
     const ended = this.#endTexts()
     return [...ended, ...this.#begin(name, make).add(kind, text)]
+  }
+
+  /** Signs the open reasoning, or reasoning without a text. */
+  #sign(signed: SignedReasoning): OutputEvent[] {
+    const { sealReasoning } = this.#options
+    if (!sealReasoning) return []
+    const known = this.#open.get('rs')
+    if (known instanceof ReasoningItem) return known.sign(signed)
+    const ended = this.#endTexts()
+    return [...ended, ...this.#begin('rs', (place) => new ReasoningItem(place, sealReasoning)).sign(signed)]
   }
 
   #addCall(call: ToolCallDelta): OutputEvent[] {
@@ -152,6 +165,7 @@ class TextItem implements OutputItem {
   protected readonly place: Place
   readonly #head: object
   readonly #texts = new Map<PartKind, string>()
+  #isAdded = false
 
   constructor(place: Place, head: object) {
     this.place = place
@@ -159,8 +173,7 @@ class TextItem implements OutputItem {
   }
 
   add(kind: PartKind, text: string): OutputEvent[] {
-    const events: OutputEvent[] = []
-    if (this.#texts.size === 0) events.push(added(this.place, this.body('in_progress')))
+    const events = this.begin()
     const known = this.#texts.get(kind)
     this.#texts.set(kind, (known ?? '') + text)
     const place = this.#placeOf(kind)
@@ -168,6 +181,12 @@ class TextItem implements OutputItem {
       events.push(['response.content_part.added', { ...place, part: partOf(kind, '') }])
     const { event, beside } = PARTS[kind]
     return [...events, [`${event}.delta`, { ...place, delta: text, ...beside }]]
+  }
+
+  protected begin(): OutputEvent[] {
+    if (this.#isAdded) return []
+    this.#isAdded = true
+    return [added(this.place, this.body('in_progress'))]
   }
 
   body(status: ItemStatus): StoredItem {
@@ -199,6 +218,7 @@ class TextItem implements OutputItem {
 /** Reasoning, also encrypted if that was asked for: clients pass it back so where they drop its text. */
 class ReasoningItem extends TextItem {
   readonly #seal: OutputOptions['sealReasoning']
+  readonly #signed: SignedReasoning[] = []
   #sealed: { text: string; encrypted: string } | null = null
 
   constructor(place: Place, seal: OutputOptions['sealReasoning']) {
@@ -206,12 +226,20 @@ class ReasoningItem extends TextItem {
     this.#seal = seal
   }
 
+  sign(signed: SignedReasoning): OutputEvent[] {
+    this.#signed.push(signed)
+    this.#sealed = null
+    return this.begin()
+  }
+
   override body(status: ItemStatus): StoredItem {
     const body = super.body(status)
     if (!this.#seal) return body
     const text = this.textOf('reasoning')
-    if (text === '' || status === 'in_progress') return { ...body, encrypted_content: null }
-    if (this.#sealed?.text !== text) this.#sealed = { text, encrypted: this.#seal(text) }
+    if ((text === '' && this.#signed.length === 0) || status === 'in_progress')
+      return { ...body, encrypted_content: null }
+    if (this.#sealed?.text !== text)
+      this.#sealed = { text, encrypted: this.#seal({ text, signed: this.#signed }) }
     return { ...body, encrypted_content: this.#sealed.encrypted }
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
-import { messagesError } from '../calls/messages-format.ts'
+import { messagesError } from '../calls/messages-error.ts'
 
 /** Paths of the messages wire under /v2. */
 const MESSAGES_PATH = /^\/v2\/messages(?=[/?]|$)/

@@ -12,7 +12,7 @@ export const extendedChatRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
     const { calls: deps } = app
-    const { presetCache } = app.calls
+    const { presetCache, reasoningBox } = app.calls
     app.post(
       path,
       {
@@ -26,7 +26,8 @@ export const extendedChatRoute =
       async (request, reply) => {
         const { body: sent, exactJson } = request
         const { body, preset } = await withPreset(request, presetCache, onChat)
-        const call = normalizeExtendedRequest(body, exactJson)
+        const key = callingKey(request)
+        const call = normalizeExtendedRequest(body, exactJson, reasoningBox.opener(key.accountId))
         const options = {
           // The same body is another request on another surface.
           fingerprint: { surface: path, body: { ...sent, ...exactJson } },
@@ -35,9 +36,10 @@ export const extendedChatRoute =
           format: extendedFormat({
             includeUsage: body.stream_options?.include_usage ?? null,
             asFunctions: asksForFunctions(body),
+            seal: reasoningBox.sealer(key.accountId),
           }),
         }
-        return serveCall(callingKey(request), call, options, request, reply, deps)
+        return serveCall(key, call, options, request, reply, deps)
       },
     )
   }

@@ -10,7 +10,8 @@ import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { oncePer } from '../../core/kernel/once-per.ts'
 import { onMessages } from '../../core/presets/apply-preset.ts'
 import { messagesWireUnspoken } from '../../core/routing/plan-refusal.ts'
-import { MESSAGES_FORMAT, stableMessagesError } from '../calls/messages-format.ts'
+import { stableMessagesError } from '../calls/messages-error.ts'
+import { messagesFormat } from '../calls/messages-format.ts'
 import { serveCall } from '../calls/serve-call.ts'
 import { callingKey, mayCall } from '../plugins/authenticate.ts'
 import { speakMessages } from '../plugins/messages-wire.ts'
@@ -31,7 +32,7 @@ export const messagesRoute =
   (path: string, { isExtended: anyWire }: Surface): FastifyPluginAsyncTypebox =>
   async (app) => {
     const { calls: deps } = app
-    const { presetCache } = app.calls
+    const { presetCache, reasoningBox } = app.calls
     const { snapshot: catalog } = app.catalog
     // Under /v1 the surface is unavailable while no provider speaks the wire, and its errors are those of every path.
     const natively = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
@@ -53,15 +54,17 @@ export const messagesRoute =
       },
       async (request, reply) => {
         const { body, preset, leftOut = [] } = await withPreset(request, presetCache, onMessages)
-        const call = parseMessagesRequest(body, { betaHeader: betasOf(request), anyWire })
+        const key = callingKey(request)
+        const open = reasoningBox.opener(key.accountId)
+        const call = parseMessagesRequest(body, { betaHeader: betasOf(request), anyWire, open })
         const options = {
           // The same body on another surface is another request.
           fingerprint: [path, request.body],
-          format: MESSAGES_FORMAT,
+          format: messagesFormat(reasoningBox.sealer(key.accountId)),
           preset,
           ignored: [...leftOut, ...ignoredMessagesFields(request.body, { anyWire })],
         }
-        return serveCall(callingKey(request), call, options, request, reply, deps)
+        return serveCall(key, call, options, request, reply, deps)
       },
     )
   }

@@ -13,7 +13,7 @@ const args = (index: number, text: string): ChatDelta => [
 ]
 
 function convert(deltas: readonly ChatDelta[]) {
-  const events = new NativeEvents()
+  const events = new NativeEvents(JSON.stringify)
   const all = [...deltas.flatMap((delta) => events.add(delta)), ...events.end()]
   const builder = new NativeMessageBuilder()
   for (const event of all) builder.add(event)
@@ -66,7 +66,7 @@ test.each(Object.entries(ORDERS))('blocks come one after another where calls com
   ])
   const whole = new CompletionBuilder()
   for (const delta of deltas) whole.add(delta)
-  expect(nativeBlocks(whole.message())).toEqual(blocks)
+  expect(nativeBlocks(whole.message(), JSON.stringify)).toEqual(blocks)
 })
 
 test('calls without arguments are all there, and a completion without content has no block', () => {
@@ -77,7 +77,7 @@ test('calls without arguments are all there, and a completion without content ha
   }))
   expect(convert([['tool-calls', twoCalls]]).blocks).toMatchObject([{ id: 'call_0' }, { id: 'call_1' }])
   expect(convert([]).events).toEqual([])
-  expect(nativeBlocks({ content: '' })).toEqual([])
+  expect(nativeBlocks({ content: '' }, JSON.stringify)).toEqual([])
 })
 
 test('a refusal is text, and every finish reason has a stop reason of the wire', () => {

@@ -443,6 +443,12 @@ test('thinking without a signature, which a model of another wire made, is left 
     messages: [hi, said(signed, use), result],
   }
   expect(withoutUnsignedThinking(kept)).toBe(kept)
+  const sealed = 'id.20000.c2VhbGVk'
+  const digest = { ...signed, signature: '8a1f2e3c-0b4d-4a53-9c07-1f2a3b4c5d6e' }
+  const hidden = { type: 'redacted_thinking', data: sealed }
+  const others = { messages: [hi, said({ ...signed, signature: sealed }, hidden, digest, use), result] }
+  expect(withoutUnsignedThinking(others)).toEqual({ messages: [hi, said(digest, use), result] })
+  expect(withoutUnsignedThinking(others, true)).toEqual({ messages: [hi, said(use), result] })
   const messages = [hi, said(unsigned), said(unsigned, use), result]
   expect(withoutUnsignedThinking({ thinking: kept.thinking, messages })).toEqual({
     messages: [hi, said(use), result],

@@ -318,7 +318,7 @@ test('encrypted reasoning is opened; what cannot be opened is left out unless it
     reasoning({ encrypted_content: 'theirs', summary: [{ type: 'summary_text', text: 'In short' }] }),
     ...turn('c'),
   ]
-  const openReasoning = (text: string) => (text === 'ours' ? 'Thought' : null)
+  const openReasoning = (text: string) => (text === 'ours' ? { text: 'Thought', signed: [] } : null)
   const { call, ignored } = normalizeResponsesRequest({ input } as ResponsesBody, {
     history: [],
     openReasoning,

@@ -45,6 +45,29 @@ test('where any wire may serve, offers of the wire come first, and thinking is n
   expect(() => any({ model: 'v/no-tools', tools })).toThrow(refused('unsupported_shape'))
 })
 
+test('what a maker signed is named as ignored where the call may go to another', () => {
+  const [use, result] = [
+    { type: 'tool_use', id: 'a', name: 'f', input: {} },
+    { type: 'tool_result', tool_use_id: 'a', content: '1' },
+  ]
+  const sealed = 'id.20000.c2VhbGVk'
+  const ignored = (model: string, maker: string, signature: string) => {
+    const thinking = { type: 'thinking', thinking: 'Hm', signature }
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: [thinking, use] },
+      { role: 'user', content: [result] },
+    ]
+    const body = { model, max_tokens: 10, messages } as MessagesBody
+    const open = (text: string) => (text === sealed ? { text: '', signed: [{ maker, value: 1 }] } : null)
+    return planOf(parseMessagesRequest(body, { anyWire: true, open }), 10, catalog, OPTIONS).ignoredParameters
+  }
+  expect(ignored('v/chat', 'other/chat', sealed)).toBeUndefined()
+  expect(ignored('v/chat', 'spoken/up', sealed)).toEqual(['messages.content.signature'])
+  expect(ignored('v/both', 'other/up', sealed)).toEqual(['messages.content.signature'])
+  expect(ignored('v/chat', '', 'as the maker wrote it')).toEqual(['messages.content.signature'])
+})
+
 test("the maker's own tools go to offers of their wire alone, and a refusal names the tool", () => {
   const any = (model: string, ...types: string[]) =>
     offers({ model, tools: types.map((type) => ({ type, name: 'n' })) }, [], true)

@@ -15,7 +15,8 @@ const USAGE = {
   completion_tokens_details: { reasoning_tokens: 2 },
 }
 const token = { token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }
-const open = (includeUsage: boolean | null = false) => extendedFormat({ includeUsage }).stream(head)
+const open = (includeUsage: boolean | null = false) =>
+  extendedFormat({ includeUsage, seal: JSON.stringify }).stream(head)
 const json = (event: string) => JSON.parse(event.slice('data: '.length))
 
 describe('the format of extended calls', () => {
@@ -50,7 +51,7 @@ describe('the format of extended calls', () => {
   test('has annotations in the delta, and in the message', () => {
     const annotations = [{ type: 'url_citation', url_citation: { url: 'https://a.example' } }]
     expect(json(open().delta(['annotations', annotations])).choices[0].delta).toMatchObject({ annotations })
-    const whole = extendedFormat({ includeUsage: false }).whole(head, [
+    const whole = extendedFormat({ includeUsage: false, seal: JSON.stringify }).whole(head, [
       'completion',
       0,
       { content: 'a', annotations },
@@ -77,7 +78,7 @@ describe('the format of extended calls', () => {
 
   test('has all of it in a whole response', () => {
     const message = { content: 'a', reasoning: 'Hm.', logprobs: [token] }
-    const text = extendedFormat({ includeUsage: false }).whole(head, [
+    const text = extendedFormat({ includeUsage: false, seal: JSON.stringify }).whole(head, [
       'completion',
       0,
       message,
@@ -102,7 +103,7 @@ describe('the format of extended calls', () => {
 })
 
 test('a client that sent functions reads the first tool call as a function call, whole and streamed', () => {
-  const format = extendedFormat({ includeUsage: false, asFunctions: true })
+  const format = extendedFormat({ includeUsage: false, asFunctions: true, seal: JSON.stringify })
   const head = { id: 'chatcmpl_1' as const, created: 1, model: 'test/words' }
   const called = { name: 'find', arguments: '{}' }
   const calls = ['a', 'b'].map((id) => ({ id, type: 'function' as const, function: called }))

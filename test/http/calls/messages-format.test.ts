@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
-import {
-  MESSAGES_FORMAT,
-  messagesError,
-  stableMessagesError,
-} from '../../../src/http/calls/messages-format.ts'
+import { messagesError, stableMessagesError } from '../../../src/http/calls/messages-error.ts'
+import { messagesFormat } from '../../../src/http/calls/messages-format.ts'
 
+const FORMAT = messagesFormat(JSON.stringify)
 const HEAD = { id: 'chatcmpl_1', created: 7, model: 'auto' } as const
 const STOP = { stop_reason: 'end_turn', stop_sequence: null }
 const USAGE = { promptTokens: 10, completionTokens: 2, cachedTokens: 3, cacheWriteTokens: 1 }
@@ -27,7 +25,7 @@ const events = (text: string) =>
     })
 
 test('a stream begins with the message under its own name, and ends with its usage', () => {
-  const renderer = MESSAGES_FORMAT.stream(HEAD)
+  const renderer = FORMAT.stream(HEAD)
   const tool = { type: 'tool_use', id: 'toolu_1', name: 'f', json: '' } as const
   const text =
     renderer.delta(['native', { type: 'message_start', usage: null }]) +
@@ -58,9 +56,9 @@ test('a stream begins with the message under its own name, and ends with its usa
 })
 
 test('an empty answer is a message; a broken one has no end', () => {
-  const empty = events(MESSAGES_FORMAT.stream(HEAD).finish(['finish', 'length', USAGE, STOP]))
+  const empty = events(FORMAT.stream(HEAD).finish(['finish', 'length', USAGE, STOP]))
   expect(empty.map(({ type }) => type)).toEqual(['message_start', 'message_delta', 'message_stop'])
-  const broken = events(MESSAGES_FORMAT.stream(HEAD).error(new ApiError('all_providers_failed', 'm'), 'r'))
+  const broken = events(FORMAT.stream(HEAD).error(new ApiError('all_providers_failed', 'm'), 'r'))
   expect(broken).toEqual([
     {
       type: 'error',
@@ -73,7 +71,7 @@ test('an empty answer is a message; a broken one has no end', () => {
 test('a whole message has its blocks with their input read; one that was cut off is empty', () => {
   const tool = (json: string) => ({ type: 'tool_use', id: 'toolu_1', name: 'f', json }) as const
   const native = [{ type: 'text', text: 'Hi' } as const, tool('{"a":1}'), tool('{"a":'), tool('[1]')]
-  const body = MESSAGES_FORMAT.whole(HEAD, ['completion', 0, { content: null, native }, 'stop', USAGE, STOP])
+  const body = FORMAT.whole(HEAD, ['completion', 0, { content: null, native }, 'stop', USAGE, STOP])
   expect(JSON.parse(body)).toEqual({
     id: 'msg_1',
     type: 'message',

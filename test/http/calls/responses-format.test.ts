@@ -1,7 +1,7 @@
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { expect, test } from 'vitest'
 import type { ChatRequest } from '../../../src/core/calls/chat-request.ts'
-import type { Delta } from '../../../src/core/calls/completion.ts'
+import type { Delta, KeptReasoning } from '../../../src/core/calls/completion.ts'
 import { parseExtendedRequest } from '../../../src/core/calls/extended-request.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import type { CompletionHead } from '../../../src/http/calls/completion-writer.ts'
@@ -192,7 +192,7 @@ test.each([DELTAS.slice(0, 5), []])(
 )
 
 test('a call of a custom tool has its input, and reasoning is encrypted once it is complete', () => {
-  const sealReasoning = (text: string) => `sealed ${text}`
+  const sealReasoning = ({ text }: KeptReasoning) => `sealed ${text}`
   const renderer = formatOf({
     declaredTools: new Map([['add', { name: 'add', isCustom: true }]]),
     sealReasoning,

@@ -89,6 +89,7 @@ export class LimitGuard {
         break
       }
       case 'annotations':
+      case 'signed':
         // The limit of a response bounds them.
         break
       case 'result':

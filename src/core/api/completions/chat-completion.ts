@@ -67,6 +67,11 @@ export const Logprobs = nullable(
 /** The fields of a message or a delta that the stable contract lacks. */
 export const EXTENDED_MESSAGE = {
   reasoning: Type.Optional(Type.String()),
+  reasoning_details: Type.Optional(
+    Type.Array(Type.Object({ type: Type.String(), data: Type.String() }), {
+      description: 'What the provider signed, sealed for the account: return it with the message',
+    }),
+  ),
   annotations: Type.Optional(
     Type.Array(Type.Object({ type: Type.String() }, { additionalProperties: true }), {
       description: 'What the provider adds, such as `url_citation`, as it writes it',

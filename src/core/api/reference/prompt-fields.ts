@@ -60,6 +60,7 @@ const ExtendedMessage = Type.Union([
     content: Type.Optional(answered),
     tool_calls: optional(Type.Array(ToolCall)),
     reasoning: optional(Type.String()),
+    reasoning_details: optional(Type.Array(Type.Object({}), { description: 'As it was received' })),
     ...named,
   }),
   Type.Object({

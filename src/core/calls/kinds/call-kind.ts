@@ -61,6 +61,8 @@ export interface CallNeeds {
   onlyWire?: true
   /** The paths of what providers of other wires than this one leave out. Absent: nothing. */
   onlyAt?: { wire: Wire; names: readonly string[] }
+  /** Who signed reasoning in it, which others do not get, and the name of that. Absent: none. */
+  signed?: { makers: ReadonlySet<string>; name: string }
   prompt: PromptSize
   /** The tools of the request that a provider of the client's wire runs. Absent: none. */
   providerTools?: ProviderTools

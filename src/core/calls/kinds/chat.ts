@@ -35,6 +35,7 @@ function onlyChat({ messages, parameters }: ChatPrompt): Pick<CallNeeds, 'onlyAt
 export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } {
   const { messages, parameters, exactJson, routingProfile = 'auto' } = prompt
   const media = mediaParts(messages)
+  const makers = new Set(messages.flatMap(({ signed = [] }) => signed.map(({ maker }) => maker)))
   const { characters, size, turnSizes } = callSizes(messages)
   const byAddress = new Set<'file' | 'video'>()
   for (const part of media) {
@@ -46,6 +47,7 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
     byAddress: [...byAddress],
     parameters: parameterNames(prompt),
     ...(parameters.passed && { passed: parameters.passed }),
+    ...(makers.size > 0 && { signed: { makers, name: 'messages.reasoning_details' } }),
     prompt: {
       textTokens: promptTokensBound(messages, parameters, exactJson),
       textTokensAtLeast: tokensAtLeast(characters),

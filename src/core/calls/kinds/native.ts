@@ -59,6 +59,7 @@ export const native: CallKind<NativeContent> = {
         ...(cachesHour ? [HOUR_IN_CACHE] : []),
       ],
       prompt: { ...needs.prompt, textTokens },
+      ...(needs.signed && { signed: { ...needs.signed, name: 'messages.content.signature' } }),
       ...(tools && { providerTools: tools }),
       ...(cachesHour && { cachesHour: true as const }),
       wire: NATIVE_WIRE,
@@ -71,6 +72,13 @@ export const native: CallKind<NativeContent> = {
   texts: chatTexts,
   withoutCaching: (content) => ({ ...content, request: withoutCaching(content.request) }),
   withShortCaching: (content) => ({ ...content, request: withShortCaching(content.request) }),
-  write: ({ request, betas }) => ({ request, betas }),
-  read: ({ request, betas }) => nativeContent(request as NativeRequest, betas as string[] | undefined),
+  write: ({ request, betas, opened }) => ({ request, betas, opened }),
+  read: ({ request, betas, opened }) => {
+    const kept = (opened ?? {}) as NonNullable<NativeContent['opened']>
+    return nativeContent(
+      request as NativeRequest,
+      betas as string[] | undefined,
+      (text) => kept[text] ?? null,
+    )
+  },
 }
