@@ -4,6 +4,7 @@
  *   import FILE [--check]   checks a catalog file and puts it in CATALOG_FILE's place
  *   show [ID] [--all]       the catalog in use, or one model of it; --all also without their keys
  *   sync                    asks every provider for its models and prints what appeared and disappeared
+ *   check PROVIDER [--model M]   calls a provider with the operator's key for at most a cent, feature by feature
  *   refresh [--apply]       what public lists state otherwise than the catalog; --apply makes it the operator's edits, and
  *                           with --builtin the built-in catalog
  *   apply FILE              makes a document the operator's edits: over everything else, in the whole fleet
@@ -34,11 +35,13 @@ import {
   showRateHistory,
 } from './catalog-edits.ts'
 import { refresh } from './catalog-refresh.ts'
+import { checkCommand } from './check-provider.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
 const USAGE = `usage: catalog import FILE [--check] [--json]
        catalog show [ID] [--all] [--json]
        catalog sync [--json]
+       catalog check PROVIDER [--model MODEL] [--json]
        catalog refresh [--models-dev FILE|URL] [--litellm FILE|URL] [--openrouter FILE|URL] [--apply] [--builtin] [--json]
        catalog apply FILE | edits | revert VERSION [--json]
        catalog history MODEL [--json]`
@@ -49,6 +52,7 @@ const OPTIONS = {
   check: { type: 'boolean', default: false },
   apply: { type: 'boolean', default: false },
   builtin: { type: 'boolean', default: false },
+  model: { type: 'string' },
   'models-dev': { type: 'string' },
   litellm: { type: 'string' },
   openrouter: { type: 'string' },
@@ -68,6 +72,16 @@ export async function catalog(args: string[], environment: NodeJS.ProcessEnv): P
     case 'sync':
       if (argument !== undefined) throw new UsageError(USAGE)
       return sync(await loadCatalog(environment))
+    case 'check': {
+      const { snapshot, platformKeys } = await loadCatalog(environment)
+      return checkCommand({
+        catalog: snapshot,
+        keyOf: ({ provider }) => platformKeys.find(provider)?.secret,
+        provider: required(argument),
+        model: flags.model,
+        folder: resolve(environment.INIT_CWD ?? '', catalogConfig(environment).dataDir, 'provider-checks'),
+      })
+    }
     case 'refresh': {
       if (argument !== undefined) throw new UsageError(USAGE)
       const { 'models-dev': modelsDev, litellm, openrouter, apply, builtin } = flags

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { catalog as catalogCommand } from '../../src/cli/catalog.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
 import { startSimulatedProviders } from '../../tools/simulated-providers/start-simulated-providers.ts'
@@ -167,4 +167,51 @@ test('refresh continues without one list and says so, and fails with fewer than 
     code: 1,
     json: { error: expect.stringContaining('Two lists have to agree') },
   })
+})
+
+test('check calls a provider for at most a cent, and writes what it found', async () => {
+  const providers = await startSimulatedProviders()
+  onTestFinished(() => providers.close())
+  const document = exampleDocument()
+  const [model] = document.models
+  document.providers[0]!.base_url = `${providers.url}/acme/v1`
+  const at = async (upstream: string, price = '1.80') => {
+    model!.offers = [
+      { provider: 'acme', upstream_model: upstream, cost: { prompt: price, completion: '7.00' } },
+    ]
+    await writeFile(join(folder, 'catalog.json'), JSON.stringify(document))
+    const { code, json } = await catalog(['check', 'acme'], {
+      ...{ CATALOG_FILE: join(folder, 'catalog.json'), DATA_DIR: folder, ACME_API_KEY: 'key-of-acme' },
+    })
+    const findings = json.findings as Array<{ feature: string; result: string; found: string }>
+    const results = Object.fromEntries(findings.map(({ feature, result }) => [feature, result]))
+    return { code, json, results }
+  }
+  const good = await at('words-40.auth')
+  expect(good.code).toBe(0)
+  expect(good.results).toMatchObject({
+    ...{ completion: 'ok', usage: 'ok', 'completion limit': 'ok', tools: 'ok', 'JSON schema': 'ok' },
+    ...{
+      reasoning: 'left out',
+      images: 'left out',
+      'prompt cache': 'differs',
+      'refusal of a key': 'differs',
+    },
+  })
+  expect(Number(good.json.cost_usd)).toBeGreaterThan(0)
+  expect(Number(good.json.cost_usd)).toBeLessThan(0.01)
+  const name = `acme-${good.json.checked_at.slice(0, 10)}`
+  const written = join(folder, 'provider-checks', name)
+  expect(JSON.parse(await readFile(`${written}.json`, 'utf8')).findings).toEqual(good.json.findings)
+  const exchanges = (await readFile(`${written}.jsonl`, 'utf8')).trim().split('\n')
+  expect(exchanges.map((line) => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({ status: 200, text: expect.stringContaining('[DONE]') }),
+  )
+  expect(exchanges.join()).not.toContain('key-of-acme')
+
+  expect((await at('missing-usage')).results).toMatchObject({ completion: 'ok', usage: 'differs' })
+  expect(await at('status-500')).toMatchObject({ code: 1, results: { completion: 'fails', tools: 'fails' } })
+  const dear = await at('words-40', '90.00')
+  expect(dear.results).toMatchObject({ 'prompt cache': 'left out' })
+  expect(Number(dear.json.cost_usd)).toBeLessThan(0.01)
 })

@@ -107,7 +107,9 @@ export const SERVICE_CHECKS: Check[] = [
             'look at the status page of the provider, and at the network of this host',
           )
         if (result === 'accepted' || result === 'unknown')
-          return ok(`${key} is ${result === 'accepted' ? 'accepted' : 'not refused'}`)
+          return ok(
+            `${key} is ${result === 'accepted' ? 'accepted' : 'not refused'}; npm run catalog -- check ${providerId} tries its features`,
+          )
         return wrong(
           `${key} is refused: ${result}`,
           'its offers fail, and calls cost an attempt before they use others',

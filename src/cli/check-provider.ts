@@ -1,0 +1,101 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type CatalogSnapshot, findModel, type Offer } from '../core/catalog/catalog.ts'
+import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import { checkProvider, type FeatureFinding } from '../providers/check/check-provider.ts'
+import { type RecordedExchange, recordingTransport } from '../providers/check/recording-transport.ts'
+import { createProviderClients, createTransport, type Transport } from '../providers/provider-clients.ts'
+import { WIRE_MAPPINGS } from '../providers/wires.ts'
+import type { CommandOutput } from './run-command.ts'
+
+const CONNECT_TIMEOUT_MS = 10_000
+/** Long enough not to be a word of a request. */
+const SECRET_CHARS_MIN = 6
+
+interface CheckOptions {
+  catalog: CatalogSnapshot
+  /** Undefined: there is no platform key. */
+  keyOf: (offer: Offer) => string | undefined
+  provider: string
+  /** A model's id; undefined: the cheapest chat of the provider. */
+  model: string | undefined
+  /** Where results are written, one file a day and provider, and beside it the exchanges that were not expected. */
+  folder: string
+}
+
+/** `catalog check PROVIDER`: calls the provider with the operator's key, for at most a cent. */
+export async function checkCommand(options: CheckOptions): Promise<CommandOutput> {
+  const { catalog, keyOf, provider, folder } = options
+  const { offer, model } = chosen(options)
+  const key = keyOf(offer)
+  const { apiKeyEnv } = offer.provider
+  if (apiKeyEnv !== null && key === undefined)
+    throw new Error(
+      `There is no platform key for ${provider}: set ${apiKeyEnv}, or enter one in the console.`,
+    )
+  const exchanges: RecordedExchange[] = []
+  const transport = createTransport({ connectTimeoutMs: CONNECT_TIMEOUT_MS })
+  try {
+    const clients = createProviderClients({
+      wires: WIRE_MAPPINGS,
+      transport: recordingTransport(transport, exchanges) as Transport,
+      ourKey: () => key ?? null,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      now: Date.now,
+    })
+    const { findings, costPico } = await checkProvider(
+      clients(offer.provider.wire),
+      { offer, model },
+      Date.now,
+    )
+    const checkedAt = new Date().toISOString()
+    const result = {
+      ...{ provider, model: model.id, checked_at: checkedAt, catalog: catalog.version },
+      ...{ cost_usd: formatUsd(picoUsd(costPico)), findings },
+    }
+    const isWrong = ({ result: how }: FeatureFinding) => how === 'fails' || how === 'differs'
+    const name = join(folder, `${provider}-${checkedAt.slice(0, 10)}`)
+    await mkdir(folder, { recursive: true })
+    await writeFile(`${name}.json`, `${JSON.stringify(result, null, 2)}\n`)
+    const wrong = findings.filter(isWrong)
+    const lines = exchanges.map((exchange) => JSON.stringify(redacted(exchange, key)))
+    if (wrong.length > 0) await writeFile(`${name}.jsonl`, `${lines.join('\n')}\n`)
+    return {
+      data: { ...result, file: `${name}.json` },
+      text: [
+        `${provider}, ${model.id}, ${result.cost_usd} USD`,
+        ...findings.map(
+          ({ feature, result: how, found }) => `${how.padEnd(9)} ${feature.padEnd(20)} ${found}`,
+        ),
+        `Written to ${name}.json${wrong.length > 0 ? ', what was sent and received to the .jsonl beside it' : ''}.`,
+      ].join('\n'),
+      failed: findings.some(({ result: how }) => how === 'fails'),
+    }
+  } finally {
+    await transport.close()
+  }
+}
+
+/** The offer of the model, or of the cheapest chat of the provider. */
+function chosen({ catalog, provider, model: id }: CheckOptions) {
+  const offers = [...catalog.models.values()]
+    .filter(({ kind }) => kind === 'chat')
+    .flatMap((model) => model.offers.map((offer) => ({ model, offer })))
+    .filter(({ offer }) => offer.provider.id === provider)
+  if (offers.length === 0)
+    throw new Error(`The catalog has no chat model of a provider ${JSON.stringify(provider)}.`)
+  const model = id === undefined ? null : findModel(catalog, id)
+  const found =
+    id === undefined
+      ? offers.toSorted((one, other) => Number(one.offer.cost.completion - other.offer.cost.completion))[0]
+      : offers.find((each) => each.model === model)
+  if (!found) throw new Error(`${provider} has no offer of ${JSON.stringify(id)}.`)
+  return found
+}
+
+/** Without the key, wherever the provider repeats it. */
+function redacted(exchange: RecordedExchange, key: string | undefined): RecordedExchange {
+  if (key === undefined || key.length < SECRET_CHARS_MIN) return exchange
+  const without = (text: string) => text.replaceAll(key, 'KEY')
+  return { ...exchange, request: without(exchange.request), text: without(exchange.text) }
+}
