@@ -285,7 +285,7 @@ const Settings = Type.Object({
   ),
   workerBodyBytes: integer(
     256 * MEGABYTE,
-    'bytes of bodies over 256 kB that one dispatch worker holds; a call waits up to 10 s for space, then 503',
+    'bytes of bodies over 256 kB that one dispatch worker holds; a call with more than 1 MB waits up to 10 s for space, then 503',
   ),
   storedFilesBytesInAll: integer(
     4_096 * MEGABYTE,

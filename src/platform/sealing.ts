@@ -37,9 +37,9 @@ export interface Sealer {
 /** Also seals into bytes, which are a third shorter, for long texts. */
 export interface ByteSealer extends Sealer {
   /** `<master key's id>.<day>.` and then nonce ‖ ciphertext ‖ tag. */
-  sealBytes(text: string, context: string): Buffer
+  sealBytes(text: string | Buffer, context: string): Buffer
   /** The same; a long text is sealed off the event loop. */
-  sealLater(text: string, context: string): Promise<Buffer>
+  sealLater(text: string | Buffer, context: string): Promise<Buffer>
   /** Throws as `open`. */
   openBytes(box: Buffer, context: string): string
   /** The text as UTF-8; a long one is opened off the event loop. Rejects where `open` throws. */
@@ -89,7 +89,7 @@ export function createSealer(
       if (text.length <= LONG_TEXT_BYTES) return boxOf(day, encrypt(key, text, context))
       const nonce = nextNonce()
       const settings = threadSettings(nonce, context)
-      const sealed = await subtle.encrypt(settings, await threadKeyOf(key), Buffer.from(text))
+      const sealed = await subtle.encrypt(settings, await threadKeyOf(key), bytesOf(text))
       return boxOf(day, [nonce, new Uint8Array(sealed)])
     },
     async openLater(box, context) {
@@ -143,11 +143,13 @@ function dayKeys(masterKey: Buffer, purpose: string) {
 }
 
 /** Nonce, ciphertext and tag. */
-function encrypt(key: KeyObject, text: string, context: string): Buffer[] {
+function encrypt(key: KeyObject, text: string | Buffer, context: string): Buffer[] {
   const nonce = nextNonce()
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
-  return [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]
+  return [nonce, cipher.update(bytesOf(text)), cipher.final(), cipher.getAuthTag()]
 }
+
+const bytesOf = (text: string | Buffer): Buffer => (typeof text === 'string' ? Buffer.from(text) : text)
 
 const { subtle } = webcrypto
 
@@ -172,7 +174,10 @@ function decrypt(key: KeyObject, bytes: Buffer, context: string): Buffer {
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES))
     .setAAD(Buffer.from(context))
     .setAuthTag(bytes.subarray(-TAG_BYTES))
-  return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+  const text = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES))
+  // It throws if the tag is wrong, and adds nothing.
+  decipher.final()
+  return text
 }
 
 function firstThatOpens(attempts: Array<() => string>): string {

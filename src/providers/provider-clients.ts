@@ -1,13 +1,11 @@
 import { Readable } from 'node:stream'
 import { Client, Pool } from 'undici'
 import { type AttemptOutcome, unsentAttempt } from '../core/calls/attempt-outcome.ts'
-import { inlineChars } from '../core/calls/content-part.ts'
-import { type CallContent, kindOf } from '../core/calls/kinds/call-kinds.ts'
+import { withMarkedMedia } from '../core/calls/call-body.ts'
 import { type Provider, WIRES, type Wire } from '../core/catalog/catalog.ts'
 import { attemptFailure } from '../core/failover/attempt-failure.ts'
 import { safeProviderMessage, textsOf } from '../core/failover/provider-message.ts'
 import { withoutLoneSurrogates } from '../core/json/json-text.ts'
-import { LONG_CHARS, markLongStrings } from '../core/json/long-strings.ts'
 import type { BodyStore } from '../platform/body-store/body-store.ts'
 import { Exchange, type ResponseReceiver, type TransportRequest } from './http/exchange.ts'
 import { formStream } from './http/form-body.ts'
@@ -75,9 +73,7 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
 
 /** All that is made of a request before it is sent. */
 function converted(request: AttemptRequest, apiKey: string | null, ofChats: WireMapping) {
-  const { value: content, restore } = hasLongMedia(request.content)
-    ? markLongStrings(request.content)
-    : { value: request.content, restore: (json: string) => json }
+  const { value: content, restore } = withMarkedMedia(request.content)
   const wire = wireFor({ ...request, content }, ofChats)
   const answer = wire.openReader()
   const { body, ...sent } = wire.request(apiKey)
@@ -88,11 +84,6 @@ function converted(request: AttemptRequest, apiKey: string | null, ofChats: Wire
     body: typeof body === 'string' ? restore(withoutLoneSurrogates(body)) : body,
   }
 }
-
-const hasLongMedia = (content: CallContent): boolean =>
-  kindOf(content)
-    .media(content)
-    .some((part) => inlineChars(part) >= LONG_CHARS)
 
 /** The outcome of an attempt with as much of its provider's message as may be kept. */
 function withSafeMessage(

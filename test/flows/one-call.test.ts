@@ -8,6 +8,7 @@ const stack = testStack({
   environment: { CORS_ORIGINS: 'https://app.example,https://other.example' },
   models: {
     'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/sees': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-12' }] },
     'test/failover': [
       { at: 'alpha', model: 'status-500', cost: '0.10' },
       { at: 'beta', model: 'words-12', cost: '0.50' },
@@ -96,6 +97,33 @@ describe('one call through the whole gateway', () => {
       written: ['src/core/calls/call-body.ts', 'src/core/json/json-text.ts'],
     })
     // Base64 would take a third more.
+    expect((after.received - before.received) / body.length, 'bytes to Redis').toBeLessThan(1.2)
+    expect((after.sent - before.sent) / body.length, 'bytes from Redis').toBeLessThan(1.2)
+    await stack.settled(owner.accountId)
+  })
+
+  test('with a picture: its base64 is no part of JSON that is parsed or written, and is in Redis once', async () => {
+    const url = `data:image/png;base64,${Buffer.alloc(300_000, 'picture').toString('base64')}`
+    const content = [
+      { type: 'text', text: 'What is "this"?' },
+      { type: 'image_url', image_url: { url } },
+    ]
+    const body = JSON.stringify({ model: 'test/sees', messages: [{ role: 'user', content }], max_tokens: 8 })
+    stack.providers.log.clear()
+    const before = await redisBytes()
+    const counted = await longJson(10_000, async () => {
+      const response = await fetch(`${stack.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json' },
+        body,
+      })
+      expect({ status: response.status, text: await response.text() }).toMatchObject({ status: 200 })
+    })
+    const after = await redisBytes()
+    // What the simulated provider reads.
+    const parsed = ['tools/simulated-providers/start-simulated-providers.ts']
+    expect(counted).toEqual({ parsed, written: [] })
+    expect(stack.providers.log.requests.at(-1)?.body).toMatchObject({ messages: [{ content }] })
     expect((after.received - before.received) / body.length, 'bytes to Redis').toBeLessThan(1.2)
     expect((after.sent - before.sent) / body.length, 'bytes from Redis').toBeLessThan(1.2)
     await stack.settled(owner.accountId)

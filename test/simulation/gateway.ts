@@ -112,8 +112,8 @@ const NO_ARCHIVE: CompletionArchive = {
   forget: async () => undefined,
 }
 const BODIES_IN_JOBS = {
-  seal: (_: string, body: string) => body,
-  put: async (_: string, body: string) => Buffer.from(body),
+  seal: (_: string, body: string | Buffer) => body.toString(),
+  put: async (_: string, body: string | Buffer) => Buffer.from(body.toString()),
   read: async (_: string, body: Buffer | string | null) => body?.toString() ?? null,
   drop: async () => undefined,
   release: () => undefined,

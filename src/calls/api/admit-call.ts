@@ -59,7 +59,7 @@ export interface AdmissionDependencies {
   /** Called when a budget refused a call. */
   noteLimitReached: (key: KeyRecord, budget: RunningBudget) => void
   /** Seals a body (see writeBody) for its job; null where it is too long for one. */
-  sealBody: (callId: CallId, body: string) => string | null
+  sealBody: (callId: CallId, body: string | Buffer) => string | null
   hub: Pick<CallHub, 'expect' | 'forget' | 'untilReceiving'>
   /** Absent: no worker shares the process. */
   takeSlot?: TakeSlot | undefined

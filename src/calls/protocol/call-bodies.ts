@@ -13,14 +13,17 @@ interface CallBodiesOptions {
   logger: Logger
 }
 
-/** A longer body is stored in PostgreSQL. */
-const BODY_OF_JOB_MAX = 256 * 1024
+/** A longer body is stored in PostgreSQL, where its bytes take eight times the processor time that they take in Redis. */
+const BODY_OF_JOB_MAX = 1024 * 1024
+/** A longer one is opened off the event loop, as bytes, and counts among those that a worker holds. */
+const TEXT_BYTES_MAX = 256 * 1024
 /** A separate pool, so that large values delay nothing else, with short timeouts. */
 const POOL = { poolSize: 4, connectTimeoutMs: 1_500, statementTimeoutMs: 8_000 }
 
 const PUT = 'INSERT INTO call_bodies (call_id, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING'
-/** pg reads bytes as hexadecimal text, so long values are read in slices. */
-const READ = 'SELECT substring(sealed FROM $2 FOR $3) AS slice FROM call_bodies WHERE call_id = $1'
+/** pg reads values as text only: base64 takes a third of the time of hexadecimal. */
+const READ =
+  "SELECT encode(substring(sealed FROM $2 FOR $3), 'base64') AS slice FROM call_bodies WHERE call_id = $1"
 const SLICE_BYTES = 4 * 1024 * 1024
 const DROP = 'DELETE FROM call_bodies WHERE call_id = $1'
 
@@ -33,13 +36,14 @@ export type CallBodies = ReturnType<typeof createCallBodies>
 export function createCallBodies(options: CallBodiesOptions) {
   const { sealer } = options
   const pool = createPostgresPool({ ...options, ...POOL })
-  const isOfJob = (body: string) => body.length <= BODY_OF_JOB_MAX
+  const isOfJob = (body: string | Buffer) => body.length <= BODY_OF_JOB_MAX
   return {
     /** Seals a short body for the data of its job; null if it must be stored beside it. */
-    seal: (callId: CallId, body: string): string | null => (isOfJob(body) ? sealer.seal(body, callId) : null),
+    seal: (callId: CallId, body: string | Buffer): string | null =>
+      typeof body === 'string' && isOfJob(body) ? sealer.seal(body, callId) : null,
 
     /** Seals a body. Returns the part for the job: null if it is stored beside it. Rejects while PostgreSQL is away. */
-    async put(callId: CallId, body: string): Promise<CallJob['sealedBody']> {
+    async put(callId: CallId, body: string | Buffer): Promise<CallJob['sealedBody']> {
       if (isOfJob(body)) return sealer.sealBytes(body, callId)
       // Each step takes tens of milliseconds for the longest body; other work runs in between.
       await nextTurn()
@@ -49,13 +53,12 @@ export function createCallBodies(options: CallBodiesOptions) {
     },
 
     /** The body of a job; null if it was stored beside the queue and is gone. Rejects while PostgreSQL is away. */
-    async read(callId: CallId, sealedBody: CallJob['sealedBody']) {
+    async read(callId: CallId, sealedBody: CallJob['sealedBody']): Promise<string | Buffer | null> {
       if (typeof sealedBody === 'string') return sealer.open(sealedBody, callId)
-      if (sealedBody !== null) return sealer.openBytes(sealedBody, callId)
-      const sealed = await readSlices(pool, callId)
-      if (sealed === null) return null
-      const body = await sealer.openLater(sealed, callId)
-      return body.toString()
+      if (sealedBody !== null && sealedBody.length <= TEXT_BYTES_MAX)
+        return sealer.openBytes(sealedBody, callId)
+      const sealed = sealedBody ?? (await readSlices(pool, callId))
+      return sealed === null ? null : sealer.openLater(sealed, callId)
     },
 
     /** Deletes a body that was stored beside the queue, if it was. */
@@ -70,10 +73,11 @@ export function createCallBodies(options: CallBodiesOptions) {
 async function readSlices(pool: PostgresPool, callId: CallId): Promise<Buffer | null> {
   const slices: Buffer[] = []
   for (let from = 1; ; from += SLICE_BYTES) {
-    const [row] = await pool.query<{ slice: Buffer }>(READ, [callId, from, SLICE_BYTES])
+    const [row] = await pool.query<{ slice: string }>(READ, [callId, from, SLICE_BYTES])
     if (!row) return null
-    slices.push(row.slice)
-    if (row.slice.length < SLICE_BYTES) return Buffer.concat(slices)
+    const slice = Buffer.from(row.slice, 'base64')
+    slices.push(slice)
+    if (slice.length < SLICE_BYTES) return Buffer.concat(slices)
   }
 }
 
@@ -136,11 +140,12 @@ export function createHeldBodies(
   }
   return {
     async read(callId, sealedBody) {
-      if (sealedBody !== null) return bodies.read(callId, sealedBody)
-      await takeRoom(callId)
-      const text = await bodies.read(callId, sealedBody)
-      set(callId, text?.length ?? 0)
-      return text
+      // One of its job is here already.
+      if (sealedBody === null) await takeRoom(callId)
+      else if (sealedBody.length > TEXT_BYTES_MAX) set(callId, sealedBody.length)
+      const body = await bodies.read(callId, sealedBody)
+      if (held.has(callId)) set(callId, body?.length ?? 0)
+      return body
     },
     drop: (callId) => bodies.drop(callId),
     release: (callId) => set(callId, 0),

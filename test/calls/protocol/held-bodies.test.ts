@@ -29,7 +29,7 @@ test('a large body is read only once there is room for the longest, in order of 
   // The first may be of 60 bytes until it is read; two of 30 leave no room for one of 60.
   await all[1]
   expect(reads).toEqual([id(1), id(2)])
-  // What is in its job is held already.
+  // What is in its job is here already: it does not wait, and counts if it is long.
   await bodies.read(id(9), 'sealed')
   bodies.release(id(1))
   await all[2]
@@ -37,6 +37,17 @@ test('a large body is read only once there is room for the longest, in order of 
   bodies.release(id(2))
   await all[3]
   expect(reads).toEqual([id(1), id(2), id(9), id(3), id(4)])
+})
+
+test('a long body of a job waits for no room, and leaves less for those beside the queue', async () => {
+  const { bodies, reads } = startBodies()
+  const sealed = Buffer.alloc(300 * 1024)
+  await Promise.all([bodies.read(id(1), sealed), bodies.read(id(2), sealed)])
+  const beside = bodies.read(id(3), null)
+  expect(reads).toEqual([id(1), id(2)])
+  bodies.release(id(1))
+  await beside
+  expect(reads).toEqual([id(1), id(2), id(3)])
 })
 
 test('a call that finds no room in time fails, and holds none', async () => {
