@@ -15,6 +15,7 @@ import {
   withoutParameters,
 } from '../../../core/calls/kinds/call-kinds.ts'
 import { attemptFailure } from '../../../core/failover/attempt-failure.ts'
+import { abortWith } from '../../../platform/process/abort-with.ts'
 import type { ProviderClients } from '../../../providers/provider-clients.ts'
 import type { AttemptRequest, ProviderClient } from '../../../providers/wire.ts'
 import type { RunningCall } from '../running-calls.ts'
@@ -124,10 +125,9 @@ function askOf(client: ProviderClient, { onFirstContent }: AttemptPlan, echoed: 
  */
 function withinLimit(ask: Ask, completionLimit: number): Ask {
   return async (request, onProgress) => {
-    const stop = new AbortController()
+    const stop = abortWith(request.signal)
     const guard = new LimitGuard(completionLimit, onProgress, () => stop.abort())
-    const signal = AbortSignal.any([request.signal, stop.signal])
-    const outcome = await ask({ ...request, signal }, guard.push)
+    const outcome = await ask({ ...request, signal: stop.signal }, guard.push)
     if (!guard.isOver) return outcome
     const { stopAtLimit: nativeStop } = kindOf(request.content)
     return {
@@ -167,11 +167,10 @@ async function watched(
   ask: Ask,
   rule: DripRule,
 ): Promise<AttemptOutcome> {
-  const stop = new AbortController()
+  const stop = abortWith(request.signal)
   const watch = new DripWatch(relay.push, rule, () => stop.abort())
   try {
-    const signal = AbortSignal.any([request.signal, stop.signal])
-    const outcome = await ask({ ...request, signal }, watch.push)
+    const outcome = await ask({ ...request, signal: stop.signal }, watch.push)
     if (!watch.wasDrip || outcome.kind === 'finished') return outcome
     const failure = attemptFailure('stalled', `fewer than ${rule.tokensMin} tokens in 30 s`)
     return { ...factsOf(outcome), kind: 'failed', failure: { ...failure, httpStatus: outcome.httpStatus } }

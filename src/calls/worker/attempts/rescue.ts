@@ -5,6 +5,7 @@ import { isRelayed } from '../../../core/calls/kinds/native.ts'
 import type { Offer } from '../../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../../core/failover/attempt-failure.ts'
 import type { PastAttempt } from '../../../core/failover/failover-state.ts'
+import { abortWith } from '../../../platform/process/abort-with.ts'
 import { countTextTokens } from '../../../providers/count-tokens.ts'
 import type { AttemptRequest } from '../../../providers/wire.ts'
 import type { Ask, AttemptPlan } from './attempt-plan.ts'
@@ -41,12 +42,9 @@ export async function repeatCompletion(
   relay: CompletionRelay,
   ask: Ask,
 ): Promise<AttemptOutcome> {
-  const stop = new AbortController()
+  const stop = abortWith(request.signal)
   const guard = new PrefixGuard(relay, relay.push, () => stop.abort())
-  const outcome = await ask(
-    { ...request, signal: AbortSignal.any([request.signal, stop.signal]) },
-    guard.push,
-  )
+  const outcome = await ask({ ...request, signal: stop.signal }, guard.push)
   return guard.differs || (outcome.kind === 'finished' && !guard.hasTakenOver)
     ? outputDiffers(outcome)
     : outcome
