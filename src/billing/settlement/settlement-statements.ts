@@ -7,7 +7,7 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 
 /**
  * The columns of a call record: their PostgreSQL types and their values from a settlement. Rows are sent as one JSON
- * array that `json_to_recordset` reads by these names; 64-bit amounts are sent as text.
+ * array that `json_to_recordset` reads by these names, without those that are null; 64-bit amounts are sent as text.
  */
 const CALL_COLUMNS = {
   id: ['text', ({ id }) => id],
@@ -82,7 +82,9 @@ const ROW_COLUMNS = {
 
 type Columns = Record<string, readonly [type: string, of: (record: SettlementRecord) => unknown]>
 
-type CallRow = Record<keyof typeof ROW_COLUMNS, unknown>
+type CallRow = Partial<Record<keyof typeof ROW_COLUMNS, unknown>>
+
+const VALUES = Object.entries(ROW_COLUMNS) as Array<[keyof CallRow, Columns[string]]>
 
 interface EntryRow {
   transaction_id: string
@@ -100,8 +102,12 @@ export interface SettlementRows {
 /** Maps a settlement to its rows. Throws on a malformed record, because records come from a queue. */
 export function settlementRows(record: SettlementRecord): SettlementRows {
   if (!isCallName(record?.id)) throw new Error('the record names no call')
-  const call = Object.entries(ROW_COLUMNS).map(([name, [, of]]) => [name, of(record)])
-  return { record, call: Object.fromEntries(call), entries: captureEntries(record) }
+  const call: CallRow = {}
+  for (const [name, [, of]] of VALUES) {
+    const value = of(record)
+    if (value != null) call[name] = value
+  }
+  return { record, call, entries: captureEntries(record) }
 }
 
 /** Whether a value can be the id of a call: no id of ours is longer, and PostgreSQL can store it. */
