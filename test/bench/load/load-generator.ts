@@ -6,7 +6,8 @@ import type { LoadRequest, LoadResult, Scenario } from './load-scenario.ts'
 const PROMPT = 'Why does a queue turn a burst of work into a steady flow? Answer in a few words.'
 const CONTENT = Buffer.from('"content":"')
 const QUOTE = 0x22
-const DONE = Buffer.from('[DONE]')
+/** What the last event of a stream has, by wire. */
+const ENDS = ['[DONE]', '"message_stop"', '"response.completed"'].map((end) => Buffer.from(end))
 const KEPT_REASONS = 5
 /** A paced load that the other side cannot follow must not open connections without end. */
 const MAX_CONNECTIONS = 2_000
@@ -107,7 +108,7 @@ function createMeter({ request: { stream }, durationMs, warmUpMs }: Scenario): M
         start ??= chunk
         if (!stream) return
         if (firstTokenAt === 0 && hasContent(chunk)) firstTokenAt = performance.now()
-        if (chunk.includes(DONE)) whole = true
+        whole ||= ENDS.some((end) => chunk.includes(end))
       }
       try {
         const status = await connection.send(request, onBody)
