@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../core/calls/chat-request.ts'
 import type { Annotation, FinishReason, ToolCallDelta } from '../core/calls/completion.ts'
 import { type ContentPart, isAddress } from '../core/calls/content-part.ts'
-import type { ProviderQuirks } from '../core/catalog/catalog.ts'
+import { makerOf, type Offer } from '../core/catalog/catalog.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import {
   emitLogprobs,
@@ -11,7 +11,7 @@ import {
   losesSchema,
 } from './chat-completions.ts'
 import { historyFor, urlOf } from './chat-messages.ts'
-import { SAYS_NOTHING } from './conversation.ts'
+import { SAYS_NOTHING, signedBy } from './conversation.ts'
 import { brokenFinish, readFinishReason } from './finish-reasons.ts'
 import { promptParts } from './prompt-parts.ts'
 import { nearestEffort } from './reasoning-effort.ts'
@@ -55,11 +55,15 @@ export function requestBody(request: ChatAttempt): string {
   const { temperature, topP } = samplingFor(request)
   const instruction = losesSchema(parameters, quirks) ? jsonInstruction(parameters.response_format) : null
   const format = instruction === null ? toFormat(parameters.response_format) : { type: 'json_object' }
+  const include = [
+    ...(request.extended && offer.reasons ? ['reasoning.encrypted_content'] : []),
+    ...(parameters.logprobs ? ['message.output_text.logprobs'] : []),
+  ]
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,
     model: offer.upstreamModel,
     instructions: instruction ?? undefined,
-    input: historyFor(request.messages, quirks).flatMap((message) => toItems(message, quirks)),
+    input: historyFor(request.messages, quirks).flatMap((message) => toItems(message, offer)),
     stream: true,
     store: false,
     max_output_tokens: completionLimit,
@@ -68,21 +72,23 @@ export function requestBody(request: ChatAttempt): string {
     ...toTools(parameters),
     text: format && { format },
     ...(effort && { reasoning: { effort: nearestEffort(effort, quirks.efforts) } }),
-    ...(parameters.logprobs && { include: ['message.output_text.logprobs'], top_logprobs: topLogprobs }),
+    include: include.length > 0 ? include : undefined,
+    top_logprobs: topLogprobs,
     ...(passed && fieldsPassed(passed, request)),
   }
   for (const field of quirks.omit ?? []) delete body[field]
   return JSON.stringify(body)
 }
 
-function toItems(message: ChatMessage, { developerRole }: ProviderQuirks): object[] {
+function toItems(message: ChatMessage, offer: Offer): object[] {
   const { role, content, name, tool_calls: calls = [], tool_call_id: callId } = message
   if (role === 'tool') return [{ type: 'function_call_output', call_id: callId, output: toContent(content) }]
   const parts: ContentPart[] = typeof content === 'string' ? [{ type: 'text', text: content }] : [...content]
   if (role === 'user' && name !== undefined) parts.unshift({ type: 'text', text: `${name}:` })
   const isSilent = calls.length > 0 && parts.every((part) => part.type === 'text' && part.text.trim() === '')
-  const sent = role === 'developer' && !developerRole ? 'system' : role
+  const sent = role === 'developer' && !offer.provider.quirks?.developerRole ? 'system' : role
   return [
+    ...signedBy(makerOf(offer), message).flatMap(({ value }) => (isObject(value) ? [value] : [])),
     ...(isSilent ? [] : [{ role: sent, content: toContent(parts.length === 1 ? content : parts) }]),
     ...calls.map(({ id, function: call }) => ({ type: 'function_call', call_id: id, ...call })),
   ]
@@ -145,7 +151,7 @@ function toFormat(format: Record<string, unknown> | undefined): object | undefin
   return { name: 'response', ...named, type: 'json_schema', strict: named.strict === true }
 }
 
-type ReadTerms = Partial<Pick<ChatAttempt, 'extended' | 'messages' | 'parameters'>>
+type ReadTerms = Partial<Pick<ChatAttempt, 'extended' | 'messages' | 'offer' | 'parameters'>>
 
 /**
  * Reads one completion on the responses wire. Text is taken from the deltas of an item, and from its end if there were
@@ -157,9 +163,13 @@ export class ResponsesReader implements CompletionReader {
   /** The items, by id and by index, of which something was read. */
   readonly #read = new Set<unknown>()
   readonly #namesTier: boolean
+  readonly #maker: string | undefined
+  /** Encrypted reasoning, as the maker wants it back. */
+  readonly #encrypted: Fields[] = []
 
-  constructor({ extended, messages, parameters }: ReadTerms = {}) {
+  constructor({ extended, messages, offer, parameters }: ReadTerms = {}) {
     this.#isExtended = extended === true
+    this.#maker = extended && offer && makerOf(offer)
     this.#calls = new ToolCallReader(new ToolCallIds(messages))
     this.#namesTier = parameters?.passed?.service_tier !== undefined
   }
@@ -214,6 +224,8 @@ export class ResponsesReader implements CompletionReader {
     if (this.#calls.isEmpty || reason !== 'stop') return reason
     const deltas = this.#calls.end()
     if (deltas.length > 0) emit(['tool-calls', deltas])
+    for (const value of this.#encrypted)
+      if (this.#maker !== undefined) emit(['signed', { maker: this.#maker, value }])
     return 'tool_calls'
   }
 
@@ -251,6 +263,9 @@ export class ResponsesReader implements CompletionReader {
   /** An item that is whole: what of it did not come before. */
   #item({ item, ...event }: Fields, emit: Emit): StreamSignal {
     if (!isObject(item)) return 'malformed'
+    const { type, summary = [], encrypted_content: encrypted } = item
+    if (type === 'reasoning' && encrypted && !isNestedDeeperThan(item, MAX_NESTING))
+      this.#encrypted.push({ type, summary, encrypted_content: encrypted })
     const place = { ...event, item_id: item.id }
     if (this.#read.has(item.id) || this.#read.has(event.output_index)) return 'other'
     const signal = this.#wholeItem(item, place, emit)

@@ -17,6 +17,7 @@ import { createSealer } from '../../../src/platform/sealing.ts'
 import { chatCompletions } from '../../../src/providers/chat-completions.ts'
 import { googleGenerateContent } from '../../../src/providers/chat-to-google.ts'
 import { anthropicMessages, nativeMessages } from '../../../src/providers/chat-to-messages.ts'
+import { openaiResponses } from '../../../src/providers/chat-to-responses.ts'
 import type { AttemptRequest, ChatAttempt, WireMapping } from '../../../src/providers/wire.ts'
 import { offerAt } from '../../helpers/scripted-provider.ts'
 
@@ -35,6 +36,11 @@ const DETAILS = [
   { type: 'reasoning.text', text: 'Which file?', index: 0, signature: 'c2ln' },
   { type: 'reasoning.encrypted', data: 'ZW5jcnlwdGVk', index: 1 },
 ]
+const ITEM = {
+  type: 'reasoning',
+  summary: [{ type: 'summary_text', text: 'Which file?' }],
+  encrypted_content: 'gA',
+}
 const CALL = { type: 'function', function: { name: 'read', arguments: '{"path":"a"}' } }
 const chunk = (delta: object) => ({ choices: [{ index: 0, delta }] })
 
@@ -71,6 +77,21 @@ const MAKERS: Record<string, Maker> = {
       { type: 'content_block_stop', index: 2 },
     ],
     wanted: [`${JSON.stringify(SIGNED)},${JSON.stringify(HIDDEN)}`],
+  },
+  'the responses wire': {
+    offer: offerOn('responses', 'maker/gpt-9'),
+    mapping: openaiResponses,
+    stream: [
+      { type: 'response.reasoning_summary_text.delta', output_index: 0, delta: 'Which file?' },
+      { type: 'response.output_item.done', output_index: 0, item: { ...ITEM, id: 'rs_1' } },
+      {
+        type: 'response.output_item.done',
+        output_index: 1,
+        item: { type: 'function_call', id: 'fc_1', call_id: 'call_1', ...CALL.function },
+      },
+      { type: 'response.completed', response: { status: 'completed' } },
+    ],
+    wanted: [JSON.stringify(ITEM)],
   },
   'the generate-content wire': {
     offer: offerOn('google-generate-content', 'maker/gemini-9'),
