@@ -1,5 +1,9 @@
 import type { CompletionEvent, FinishReason } from '../core/calls/completion.ts'
-import { foldSystemTurns, withoutUnsignedThinking } from '../core/calls/messages-content.ts'
+import {
+  foldSystemTurns,
+  withoutNativeBillingHeader,
+  withoutUnsignedThinking,
+} from '../core/calls/messages-content.ts'
 import type { NativeContent } from '../core/calls/messages-request.ts'
 import {
   isToolCall,
@@ -34,8 +38,9 @@ import {
 export function nativeFields({ offer, content, completionLimit }: AttemptRequest<NativeContent>): Fields {
   const { request, parameters } = content
   const { temperature, topP } = samplingFor({ offer, parameters })
+  const isForClaude = makerOf(offer) === 'claude'
   const { thinking, tools, ...fields } = foldSystemTurns(
-    withoutUnsignedThinking(request, makerOf(offer) === 'claude'),
+    withoutUnsignedThinking(isForClaude ? request : withoutNativeBillingHeader(request), isForClaude),
   )
   return {
     ...fields,

@@ -96,13 +96,14 @@ describe('the client library of the messages wire', () => {
     expect(message._request_id).toMatch(/^[0-9a-f-]{36}$/)
     expect(JSON.stringify(message)).not.toMatch(UPSTREAM)
     const record = await lastRecord()
+    const { input_tokens: input, cache_read_input_tokens: cached, output_tokens: output } = message.usage
     expect(record).toMatchObject({
       id: message.id.replace('msg_', 'chatcmpl_'),
       accountId,
       status: 'completed',
-      promptTokens: message.usage.input_tokens,
-      completionTokens: message.usage.output_tokens,
-      chargePico: BigInt(message.usage.input_tokens + 2 * message.usage.output_tokens) * 1_000_000n,
+      promptTokens: input + (cached ?? 0),
+      completionTokens: output,
+      chargePico: BigInt(input + (cached ?? 0) + 2 * output) * 1_000_000n,
     })
   })
 
@@ -359,6 +360,18 @@ describe('keys', () => {
     expect(differing.status).toBe(401)
     expect(differing.headers.get('www-authenticate')).toBe('Bearer')
     expect(await differing.json()).toMatchObject({ type: 'error', error: { code: 'invalid_api_key' } })
+  })
+
+  test('of Claude Code at a model of another wire get a text that it shows', async () => {
+    const client = clientOf({
+      apiKey: key,
+      defaultHeaders: { 'user-agent': 'claude-cli/2.1.400 (external, cli)' },
+    })
+    expect(await failureOf(client.messages.create({ ...CALL, model: 'test/chat-only' }))).toMatchObject({
+      status: 400,
+      type: 'invalid_request_error',
+      message: expect.stringContaining('Let ANTHROPIC_BASE_URL end in /v2'),
+    })
   })
 
   test.each(['/v1/chat/completions', '/v1/models'])('in x-api-key open nothing else: %s', async (path) => {

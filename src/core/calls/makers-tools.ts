@@ -43,6 +43,22 @@ export const isDispensable = (type: string): boolean => {
 
 export const toolsOf = ({ tools }: NativeRequest): readonly Fields[] => (tools ?? []) as readonly Fields[]
 
+/**
+ * The tools that the client defines and runs, as a target of another wire gets them: those whose loading is deferred once
+ * they were found or called, if a tool of the client searches for them: others do not search as the provider would.
+ */
+export function declaredTools(request: NativeRequest): Fields[] {
+  const own = toolsOf(request).filter(isOwnTool)
+  const isLater = ({ defer_loading: isDeferred }: Fields) => isDeferred === true
+  const isSearched = own.some(isLater) && !own.every(isLater) && !makersTypes(request).some(isDispensable)
+  if (!isSearched) return own
+  const found = new Set<unknown>()
+  for (const { content } of request.messages as Fields[])
+    for (const block of Array.isArray(content) ? (content as Fields[]) : [])
+      for (const name of block.type === 'tool_use' ? [block.name] : referredTools(block)) found.add(name)
+  return own.filter((tool) => !isLater(tool) || found.has(tool.name))
+}
+
 /** The types of the tools of the maker in a request. */
 export const makersTypes = (request: NativeRequest): string[] =>
   toolsOf(request).flatMap((tool) => (isOwnTool(tool) ? [] : String(tool.type)))
@@ -61,6 +77,15 @@ export const makersTokens = (types: readonly string[]): number =>
 export function addedTool({ type, tool }: Fields): Fields | null {
   const isNew = type === 'tool_addition' && isObject(tool) && tool.type === 'tool_definition'
   return isNew && isObject(tool.definition) ? tool.definition : null
+}
+
+/** The names of the tools that a block makes known to the model. */
+export function referredTools({ type, tool, content }: Fields): unknown[] {
+  if (type === 'tool_addition') return isObject(tool) ? [tool.name] : []
+  const found = isObject(content) ? content.tool_references : content
+  return Array.isArray(found)
+    ? found.flatMap((part) => (isObject(part) && part.type === 'tool_reference' ? [part.tool_name] : []))
+    : []
 }
 
 /** Whether a block makes a tool known or unknown to the model from there on. */

@@ -10,6 +10,7 @@ import {
   makersTokens,
   makersTypes,
   PROVIDER_RESULTS,
+  referredTools,
   textsOfResult,
   toolsOf,
 } from './makers-tools.ts'
@@ -312,15 +313,6 @@ function* unreadTexts(request: NativeRequest): Iterable<string> {
   }
 }
 
-/** The names of the tools that a block makes known to the model. */
-function referredTools({ type, tool, content }: Fields): unknown[] {
-  if (type === 'tool_addition') return isObject(tool) ? [tool.name] : []
-  const found = isObject(content) ? content.tool_references : content
-  return Array.isArray(found)
-    ? found.flatMap((part) => (isObject(part) && part.type === 'tool_reference' ? [part.tool_name] : []))
-    : []
-}
-
 /** A bound of the tokens that a native request adds to those of its messages. */
 export function extrasBound(request: NativeRequest): number {
   const { thinking, messages } = request
@@ -398,6 +390,15 @@ export function withoutBillingHeader(messages: readonly ChatMessage[]): readonly
     return messages
   const content = first.content.replace(BILLING_HEADER, '')
   return content === '' ? others : [{ ...first, content }, ...others]
+}
+
+/** The same of a request on the messages wire. */
+export function withoutNativeBillingHeader(native: NativeRequest): NativeRequest {
+  const [first, ...others] = blocksOf(native.system)
+  if (typeof first?.text !== 'string' || !BILLING_HEADER.test(first.text)) return native
+  const text = first.text.replace(BILLING_HEADER, '')
+  const system = text === '' ? others : [{ ...first, text }, ...others]
+  return { ...native, system: system.length > 0 ? system : undefined }
 }
 
 /**

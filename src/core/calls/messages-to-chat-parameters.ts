@@ -1,6 +1,6 @@
 import { type Fields, isObject } from '../json/json-object.ts'
 import type { SamplingParameters, ToolChoice } from './chat-request.ts'
-import { addedTool, isOwnTool, toolsOf } from './makers-tools.ts'
+import { addedTool, declaredTools } from './makers-tools.ts'
 import type { NativeRequest } from './messages-wire.ts'
 import { effortOfBudget, type ReasoningEffort } from './request-parameters.ts'
 
@@ -10,7 +10,7 @@ import { effortOfBudget, type ReasoningEffort } from './request-parameters.ts'
  */
 export function chatParameters(native: NativeRequest): SamplingParameters {
   const { temperature, top_p } = native
-  const tools = [...toolsOf(native).filter(isOwnTool), ...addedTools(native)].map(toTool)
+  const tools = [...declaredTools(native), ...addedTools(native)].map(toTool)
   const stop = stopsOf(native).slice(0, STOPS_MAX)
   const choice = tools.length > 0 && isObject(native.tool_choice) ? native.tool_choice : {}
   const toolChoice = toToolChoice(choice)

@@ -7,6 +7,7 @@ import {
   parseMessagesRequest,
 } from '../../core/calls/messages-request.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 import { oncePer } from '../../core/kernel/once-per.ts'
 import { onMessages } from '../../core/presets/apply-preset.ts'
 import { messagesWireUnspoken } from '../../core/routing/plan-refusal.ts'
@@ -16,6 +17,16 @@ import { serveCall } from '../calls/serve-call.ts'
 import { callingKey, mayCall } from '../plugins/authenticate.ts'
 import { speakMessages } from '../plugins/messages-wire.ts'
 import { withPreset } from './use-preset.ts'
+
+/** It shows its user the text of a 400; of a 404 it says that the model is at fault. */
+const isClaudeCode = ({ headers }: FastifyRequest): boolean =>
+  /^claude-(cli|code)\//.test(headers['user-agent'] ?? '')
+
+const baseUrlAtFault = () =>
+  new ApiError(
+    'invalid_request',
+    'Under /v1 the gateway serves this model on another wire only. Let ANTHROPIC_BASE_URL end in /v2, which serves every model.',
+  )
 
 /** Whether any provider speaks the messages wire. */
 const isSpoken = oncePer(({ offers }: CatalogSnapshot): boolean =>
@@ -36,9 +47,15 @@ export const messagesRoute =
     const { snapshot: catalog } = app.catalog
     // Under /v1 the surface is unavailable while no provider speaks the wire, and its errors are those of every path.
     const natively = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
-      if (!anyWire && isSpoken(catalog())) speakMessages(request, reply, stableMessagesError)
+      if (!anyWire && (isSpoken(catalog()) || isClaudeCode(request)))
+        speakMessages(request, reply, stableMessagesError)
       done()
     }
+    if (!anyWire)
+      app.setErrorHandler((error, request) => {
+        const isClosed = error instanceof ApiError && error.code === 'surface_unavailable'
+        throw isClosed && isClaudeCode(request) ? baseUrlAtFault() : error
+      })
     // Rejects keys that may not call models, and all calls if no provider speaks the wire, before reading the body.
     const maySpeak = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
       callingKey(request)

@@ -5,6 +5,7 @@ import {
   foldSystemTurns,
   withoutBillingHeader,
   withoutCaching,
+  withoutNativeBillingHeader,
   withoutUnsignedThinking,
 } from '../../../src/core/calls/messages-content.ts'
 import {
@@ -384,6 +385,32 @@ test('the turns of an assistant that follow each other have their results togeth
   ])
 })
 
+test('a tool whose loading is deferred is declared to other wires once it was found or called', () => {
+  const tool = (name: string) => ({ name, input_schema: { type: 'object' }, defer_loading: true })
+  const found = { type: 'tool_reference', tool_name: 'found' }
+  const messages = [
+    { role: 'user', content: 'Hi' },
+    ...['search', 'called'].flatMap((name) => [
+      { role: 'assistant', content: [{ type: 'tool_use', id: name, name, input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: name, content: [found] }] },
+    ]),
+  ]
+  const declared = (...more: object[]) => {
+    const tools = [
+      { ...tool('search'), defer_loading: false },
+      ...['found', 'called', 'later'].map(tool),
+      ...more,
+    ]
+    const body = { max_tokens: 10, messages, tools } as MessagesBody
+    const { parameters } = parseMessagesRequest(body, { anyWire: true }).content
+    return parameters.tools?.map((declaredTool) => (declaredTool.function as { name: string }).name)
+  }
+  expect(declared()).toEqual(['search', 'found', 'called'])
+  // No target of another wire would search for the others.
+  const search = { type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' }
+  expect(declared(search)).toEqual(['search', 'found', 'called', 'later'])
+})
+
 test("a client's line for its maker's billing is left out of the system text", () => {
   const line = 'x-anthropic-billing-header: cc_version=2; cch=1a2b3;'
   const user = { role: 'user', content: 'Hi' } as const
@@ -391,6 +418,13 @@ test("a client's line for its maker's billing is left out of the system text", (
   expect(left(`${line}\n\nBe brief.`)).toEqual([{ role: 'system', content: 'Be brief.' }, user])
   expect(left(line)).toEqual([user])
   expect(left(`Be brief. ${line}`)[0]!.content).toBe(`Be brief. ${line}`)
+  const native = (...texts: string[]) =>
+    withoutNativeBillingHeader({ system: texts.map((text) => ({ type: 'text', text })) }).system
+  expect(native(line, 'Be brief.')).toEqual([{ type: 'text', text: 'Be brief.' }])
+  expect(native(line)).toBeUndefined()
+  expect(withoutNativeBillingHeader({ system: `${line}\nBe brief.` }).system).toEqual([
+    { type: 'text', text: 'Be brief.' },
+  ])
 })
 
 test('without caching a request is the same but for its marks', () => {
