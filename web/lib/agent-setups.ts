@@ -1,60 +1,43 @@
+import {
+  type AgentFacts,
+  type AgentId,
+  agentSettings,
+  codexConfig,
+} from '../../src/core/api/agent-settings.ts'
 import { shellQuoted } from './snippets.ts'
-
-/** Command-line agents that work with the gateway, each with a model for examples. Each has a section of docs/agents.md. */
-export const AGENTS = [
-  { id: 'claude-code', name: 'Claude Code', model: 'anthropic/claude-sonnet-5' },
-  { id: 'codex', name: 'Codex', model: 'gpt-5.1-codex' },
-  { id: 'opencode', name: 'OpenCode', model: 'gpt-4.1' },
-  { id: 'aider', name: 'aider', model: 'gpt-4.1' },
-  { id: 'cline', name: 'Cline', model: 'gpt-4.1' },
-] as const
-export type AgentId = (typeof AGENTS)[number]['id']
-
-interface SetupFacts {
-  /** The gateway's address without a path. */
-  origin: string
-  apiKey: string
-  model: string
-}
 
 /**
  * The shell commands that point an agent at the gateway. docs/agents.md shows them, the console fills them in, and
  * the release gate runs the agents with nothing else.
  */
-export function agentSetup(agent: AgentId, { origin, apiKey, model }: SetupFacts): string {
+export function agentSetup(agent: AgentId, facts: AgentFacts): string {
+  const { origin, apiKey, model } = facts
   const base = `${origin}/v2`
   switch (agent) {
-    case 'claude-code':
-      return `export ANTHROPIC_BASE_URL=${shellQuoted(base)}
-export ANTHROPIC_AUTH_TOKEN=${shellQuoted(apiKey)}
-export ANTHROPIC_MODEL=${shellQuoted(model)}`
-    case 'codex':
-      return `export SWITCHYARD_API_KEY=${shellQuoted(apiKey)}
-mkdir -p ~/.codex
-cat > ~/.codex/config.toml <<'END'
-model = ${JSON.stringify(model)}
-model_provider = "switchyard"
-
-[model_providers.switchyard]
-name = "Switchyard"
-base_url = ${JSON.stringify(base)}
-env_key = "SWITCHYARD_API_KEY"
-wire_api = "responses"
-supports_websockets = true
-END`
-    case 'opencode': {
-      const options = { baseURL: base, apiKey }
-      const provider = { npm: '@ai-sdk/openai-compatible', options, models: { [model]: {} } }
-      const config = { model: `switchyard/${model}`, provider: { switchyard: provider } }
-      return `export OPENCODE_CONFIG_CONTENT=${shellQuoted(JSON.stringify(config, null, 2))}`
-    }
-    case 'aider':
-      return `export OPENAI_API_BASE=${shellQuoted(base)}
-export OPENAI_API_KEY=${shellQuoted(apiKey)}
-export AIDER_MODEL=${shellQuoted(`openai/${model}`)}`
     case 'cline':
       return `cline auth -p openai -b ${shellQuoted(base)} \\
   -k ${shellQuoted(apiKey)} \\
   -m ${shellQuoted(model)}`
+    case 'pi': {
+      const provider = { baseUrl: base, api: 'openai-completions', apiKey, models: [{ id: model }] }
+      const config = JSON.stringify({ providers: { switchyard: provider } }, null, 2)
+      return `mkdir -p ~/.pi/agent\ncat > ~/.pi/agent/models.json <<'END'\n${config}\nEND`
+    }
+    default: {
+      const exports = Object.entries(agentSettings(agent, facts).variables).map(
+        ([name, value]) => `export ${name}=${shellQuoted(value)}`,
+      )
+      return [...exports, ...(agent === 'codex' ? [codexFile(facts)] : [])].join('\n')
+    }
   }
+}
+
+function codexFile(facts: AgentFacts): string {
+  const tables = codexConfig(facts).map(({ table, values }) =>
+    [
+      ...(table === null ? [] : [`[${table}]`]),
+      ...Object.entries(values).map(([name, value]) => `${name} = ${JSON.stringify(value)}`),
+    ].join('\n'),
+  )
+  return `mkdir -p ~/.codex\ncat > ~/.codex/config.toml <<'END'\n${tables.join('\n\n')}\nEND`
 }

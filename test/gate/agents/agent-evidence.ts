@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { AGENTS, type AgentId } from '../../../web/lib/agent-setups.ts'
+import { AGENTS, type AgentId } from '../../../src/core/api/agent-settings.ts'
 import { AGENTS_NOT_RUN } from './coding-agents.ts'
 
 /** What the last run of the gate found of the agents; checked in. */

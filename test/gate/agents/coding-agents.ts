@@ -1,4 +1,4 @@
-import type { AgentId } from '../../../web/lib/agent-setups.ts'
+import type { AgentId } from '../../../src/core/api/agent-settings.ts'
 
 /** The task: a sum that subtracts is corrected, and its test runs. */
 export const SOURCE_FILE = 'sum.mjs'
@@ -12,7 +12,7 @@ export interface CodingAgent {
   id: AgentId
   /** Of npm, or of PyPI. */
   package: { registry: 'npm' | 'pypi'; name: string; version: string }
-  /** The shell command; the prompt is its input, or `$PROMPT`. */
+  /** The shell command; the prompt is its input, or `$PROMPT`, and the model `$MODEL`. */
   command: string
   /** What keeps a run without a terminal, updates and data of its own; nothing that points it anywhere. */
   env?: Record<string, string>
@@ -57,6 +57,17 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
       ].join('\n'),
   },
   {
+    id: 'qwen-code',
+    package: { registry: 'npm', name: '@qwen-code/qwen-code', version: '0.24.4' },
+    command: 'qwen --auth-type openai --yolo "$PROMPT" < /dev/null',
+    script: (folder) =>
+      [
+        call('read_file', { file_path: `${folder}/${SOURCE_FILE}` }),
+        call('edit', { file_path: `${folder}/${SOURCE_FILE}`, old_string: WRONG, new_string: RIGHT }),
+        call('run_shell_command', { command: TEST_COMMAND, is_background: false }),
+      ].join('\n'),
+  },
+  {
     id: 'aider',
     package: { registry: 'pypi', name: 'aider-chat', version: '0.86.2' },
     command: `aider --no-check-update --no-show-model-warnings --analytics-disable --yes-always --no-gitignore \
@@ -64,6 +75,18 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     script: () =>
       `\n${SOURCE_FILE}\n<<<<<<< SEARCH\nexport const sum = (a, b) => ${WRONG}\n=======
 export const sum = (a, b) => ${RIGHT}\n>>>>>>> REPLACE\n`,
+  },
+  {
+    id: 'pi',
+    package: { registry: 'npm', name: '@mariozechner/pi-coding-agent', version: '0.73.1' },
+    command: 'pi --provider switchyard --model "$MODEL" --print "$PROMPT" < /dev/null',
+    env: { PI_OFFLINE: '1' },
+    script: () =>
+      [
+        call('read', { path: SOURCE_FILE }),
+        call('edit', { path: SOURCE_FILE, edits: [{ oldText: WRONG, newText: RIGHT }] }),
+        call('bash', { command: TEST_COMMAND }),
+      ].join('\n'),
   },
   {
     id: 'cline',

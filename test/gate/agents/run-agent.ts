@@ -36,6 +36,7 @@ export async function runAgent(agent: CodingAgent, { url, key, model, programs }
       ...agent.env,
       HOME: home,
       PATH: `${programs}:${join(process.execPath, '..')}:${process.env.PATH}`,
+      MODEL: model,
       PROMPT: `Correct ${SOURCE_FILE}.\n${agent.script(folder)}\nThen stop.`,
     })
     const source = await readFile(join(folder, SOURCE_FILE), 'utf8')

@@ -5,6 +5,7 @@
  * @property {string} [packaged] what runs instead in an installed package
  * @property {string[]} [args] come before those of the command line
  * @property {true | string[]} [services] it works on the services of a running `start`: always, or with these first arguments
+ * @property {string} [without] it needs no services where this variable is set
  * @property {string} [about] one line for `switchyard help`; a command without one is for clones only
  */
 
@@ -22,6 +23,12 @@ export const COMMANDS = {
     about: 'accounts, keys, top-ups and other operator commands',
   },
   audit: { entry: 'src/cli/audit.ts', services: true, about: 'prove the ledger against the recorded calls' },
+  launch: {
+    entry: 'src/cli/launch.ts',
+    services: true,
+    without: 'SWITCHYARD_API_KEY',
+    about: 'start an agent (claude, codex, opencode, qwen, aider) with the gateway and a key of its own',
+  },
   trace: { entry: 'src/cli/trace.ts', services: true, about: 'show the attempts and the charge of one call' },
   catalog: { entry: 'src/cli/catalog.ts', services: true, about: 'check and show the catalog of models' },
   router: {

@@ -28,15 +28,20 @@ async function main([name, ...rest]) {
   const source = (IS_PACKAGE && command.packaged) || command.entry
   const entry = join(ROOT, source)
   if (!existsSync(entry)) throw new Error(`${source} is missing from this copy of the project`)
-  const { services } = command
-  const asksForHelp = args.includes('--help') || args.includes('-h')
-  const needsServices = !asksForHelp && (Array.isArray(services) ? services.includes(args[0]) : services)
+  const { services, without } = command
+  // What follows a `--` is of the program that the command starts.
+  const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args
+  const asksForHelp = own.includes('--help') || own.includes('-h')
+  const isServed = asksForHelp || (without !== undefined && Boolean(process.env[without]))
+  const needsServices = !isServed && (Array.isArray(services) ? services.includes(args[0]) : services)
   const environment = needsServices ? servicesEnvironment(dataDir) : {}
   run(projectNode(), [entry, ...(command.args ?? []), ...args], {
     NODE_COMPILE_CACHE: compileCache(dataDir),
     ...process.env,
     ...environment,
     ...((IS_PACKAGE || args !== rest) && { DATA_DIR: dataDir }),
+    // Where the caller is; npm says it itself.
+    INIT_CWD: process.env.INIT_CWD ?? process.cwd(),
   })
 }
 

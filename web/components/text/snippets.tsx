@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { type Key, Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
-import { AGENTS, agentSetup } from '../../lib/agent-setups.ts'
+import { AGENTS } from '../../../src/core/api/agent-settings.ts'
+import { agentSetup } from '../../lib/agent-setups.ts'
 import { gatewayAddress } from '../../lib/gateway-address.ts'
 import { SNIPPET_LANGUAGES, type SnippetLanguage, snippet } from '../../lib/snippets.ts'
 import { CodeLines, CopyButton } from './copy.tsx'
