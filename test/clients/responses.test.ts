@@ -43,6 +43,7 @@ const stack = testStack({
   models: {
     'test/plain': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-12' }] },
     'test/reasons': { reasoning: true, offers: [{ at: 'alpha', model: 'reasoning-5.words-12' }] },
+    'test/echo': [{ at: 'alpha', model: 'echo' }],
     'test/private': [{ at: 'private', model: 'words-12' }],
     'test/quick': [{ at: 'alpha', model: 'words-12.rate-40' }],
     'test/slow': [{ at: 'alpha', model: 'words-400.rate-20' }],
@@ -585,6 +586,37 @@ describe('a response in background', () => {
     expect(await storedOf(cancelled!.id)).toMatchObject({ runningUntil: null, cancelled: true })
     expect(await stack.command('audit')).toMatchObject({ code: 0 })
   })
+})
+
+test('a conversation is compacted to the messages of the user and a summary, which only its account can use', async () => {
+  const extended = (key: string) => new OpenAI({ apiKey: key, baseURL: `${stack.url}/v2`, maxRetries: 0 })
+  const first = await extended(owner.key).responses.create({ model: 'test/plain', input: QUESTION })
+  const compacted = await extended(owner.key).responses.compact({
+    model: 'test/echo',
+    previous_response_id: first.id,
+    input: 'And the one after it?',
+  })
+  expect(compacted).toMatchObject({
+    object: 'response.compaction',
+    output: [{ type: 'message' }, { type: 'message' }, { type: 'compaction' }],
+  })
+  expect(compacted.usage.output_tokens).toBeGreaterThan(first.usage!.output_tokens)
+  expect(JSON.stringify(compacted)).not.toContain(first.output_text.slice(0, 30))
+  const input = [...(compacted.output as ResponseInputItem[]), { role: 'user' as const, content: 'And?' }]
+  const echoed = await extended(owner.key).responses.create({ model: 'test/echo', input })
+  expect(echoed.output_text).toContain('And?')
+  const { key } = await stack.account('1.00')
+  const { response, data } = await extended(key)
+    .responses.create({ model: 'test/plain', input })
+    .withResponse()
+  expect(response.headers.get('x-ignored-parameters')).toBe('input[2].encrypted_content')
+  expect(data.usage!.input_tokens).toBeLessThan(echoed.usage!.input_tokens)
+
+  await stack.settled(owner.accountId)
+  const record = await stack.postgres.callRecord.findUniqueOrThrow({
+    where: { id: callIdOfResponse(compacted.id) },
+  })
+  expect(record.chargePico).toBeGreaterThan(0n)
 })
 
 describe('a WebSocket of /v2/responses', () => {

@@ -20,19 +20,28 @@ export interface InputItems {
   pathOf: (message: number | null) => string
   /** The items that were left out, as `path (type)`. */
   ignored: string[]
+  /** The completion is a summary of the messages. */
+  compacts: boolean
 }
 
 /** What the items of a response may refer to. */
 export interface InputContext {
   /** Items of the responses that this one continues, in order. */
   history: readonly unknown[]
-  /** The reasoning in `encrypted_content`; null if it cannot be opened for this account. */
+  /** The reasoning or summary in `encrypted_content`; null if it cannot be opened for this account. */
   openReasoning: (encrypted: string) => KeptReasoning | null
 }
 
 /** Items of tools that a developer's own platform runs. No model here has them, and they are no part of the text. */
 const PLATFORM_ITEM =
   /^(web_search|file_search|computer|code_interpreter|image_generation|local_shell|shell|apply_patch|tool_search|mcp)_\w+$/
+
+const SUMMARIZE =
+  'Summarize this conversation, so that it can be continued from your summary and the messages of the user alone. State ' +
+  'the goals and requirements, the decisions and their reasons, what was done and found (files, names, commands, values, ' +
+  'errors), and what remains to be done. Answer with the summary only, and call no tool.'
+const SUMMARIZED =
+  'Summary of the conversation before this message, whose answers and tool results were removed:'
 
 /**
  * Converts the input of a response to messages. Reasoning and function calls belong to the assistant's turn that
@@ -49,6 +58,7 @@ export function readInput(
   let thought = ''
   /** What its maker signed of it, sealed. */
   let details: object[] = []
+  let compacts = false
   /** Images and files of results, which follow all results of their turn, because a tool message has only text. */
   let media: object[] = []
   const addMedia = (path: string): void => {
@@ -86,6 +96,19 @@ export function readInput(
     last.tool_calls.push(call)
     think(last)
   }
+  /** What is before holds no answers and results. */
+  let compactedTo = 0
+  const removeAnswers = (): void => {
+    let to = compactedTo
+    for (let from = compactedTo; from < messages.length; from++) {
+      const { role } = messages[from]!
+      if (role === 'assistant' || role === 'tool') continue
+      messages[to] = messages[from]!
+      paths[to++] = paths[from]!
+    }
+    messages.length = paths.length = compactedTo = to
+    media = []
+  }
   const addItem = (item: unknown, path: string): void => {
     if (!isObject(item)) throw invalid(path, 'Each item of `input` must be an object.')
     switch (item.type ?? 'message') {
@@ -114,6 +137,17 @@ export function readInput(
           if (opened === null && thought === '') ignored.push(`${path}.encrypted_content`)
         } else thought = textOf(item)
         return
+      case 'compaction':
+      case 'compaction_summary': {
+        const summary = openReasoning(String(item.encrypted_content))
+        if (summary === null) return void ignored.push(`${path}.encrypted_content`)
+        removeAnswers()
+        return add(path, { role: 'user', content: `${SUMMARIZED}\n\n${summary.text}` })
+      }
+      case 'compaction_trigger':
+        // Those of earlier turns have had their summary.
+        compacts = item === input.at(-1)
+        return compacts ? add(path, { role: 'user', content: SUMMARIZE }) : undefined
       case 'additional_tools':
         // Read with the tools of the request.
         return
@@ -124,7 +158,7 @@ export function readInput(
         else
           throw invalid(
             `${path}.type`,
-            'The `type` of an item must be one of message, function_call, function_call_output, custom_tool_call, custom_tool_call_output, reasoning, item_reference.',
+            'The `type` of an item must be one of message, function_call, function_call_output, custom_tool_call, custom_tool_call_output, reasoning, compaction, compaction_trigger, item_reference.',
           )
     }
   }
@@ -137,6 +171,7 @@ export function readInput(
     messages,
     pathOf: (message) => (message === null ? 'input' : (paths[message] ?? 'input')),
     ignored,
+    compacts,
   }
 }
 

@@ -99,6 +99,8 @@ function readAgain(type: string, item: Fields, isReadable: (encrypted: string) =
       }
     case 'reasoning':
       return reasoningOf(item, isReadable)
+    case 'compaction':
+      return isReadable(String(item.encrypted_content)) ? pick(item, ['encrypted_content']) : {}
     default:
       // Of tools that a developer's own platform runs.
       return {}

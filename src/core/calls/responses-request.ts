@@ -43,7 +43,7 @@ export const ResponsesBody = Type.Object(
       minLength: 1,
       minItems: 1,
       description:
-        'A text, or items: message, function_call, function_call_output, custom_tool_call, custom_tool_call_output, reasoning',
+        'A text, or items: message, function_call, function_call_output, custom_tool_call, custom_tool_call_output, reasoning, compaction, compaction_trigger',
       documented: 'ResponsesInput',
       errorMessage: '`input` is required: a text, or an array of at least one item.',
     }),
@@ -100,6 +100,31 @@ export const ResponsesBody = Type.Object(
 )
 export type ResponsesBody = Static<typeof ResponsesBody>
 
+/** The body of POST /v2/responses/compact. */
+export const CompactBody = Type.Object(
+  {
+    ...ResponsesBody.properties,
+    input: Type.Optional(
+      Type.Unsafe<string | unknown[] | null>({
+        type: ['string', 'array', 'null'],
+        description: 'The conversation, beside that of `previous_response_id`',
+        documented: 'ResponsesInput',
+        errorMessage: '`input` must be a text or an array of items.',
+      }),
+    ),
+  },
+  { errorMessage: { type: 'The request body must be a JSON object.' } },
+)
+
+/** The body of a response that is the summary of a conversation. Throws ApiError `invalid_request` without one. */
+export function summaryOf(body: Static<typeof CompactBody>): ResponsesBody {
+  const items = typeof body.input === 'string' ? [{ role: 'user', content: body.input }] : (body.input ?? [])
+  if (items.length === 0 && body.previous_response_id == null)
+    throw invalid('input', '`input` is required: a text, or an array of at least one item.')
+  const input = [...items, { type: 'compaction_trigger' }]
+  return { ...body, input, stream: false, background: false, store: false }
+}
+
 /** A request for a response. */
 export interface ResponsesRequest {
   call: ChatRequest
@@ -107,6 +132,8 @@ export interface ResponsesRequest {
   declaredTools: ResponsesTools['declared']
   /** What the call leaves out of the body. */
   ignored: string[]
+  /** The completion is a summary of the conversation. */
+  compacts: boolean
 }
 
 /**
@@ -132,8 +159,10 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
     messages: input.messages,
     max_completion_tokens: body.max_output_tokens,
     tools: tools.tools,
-    tool_choice: tools.choice,
-    response_format: toResponseFormat(body.text?.format),
+    ...(input.compacts
+      ? // The tools that the conversation called stay declared.
+        tools.tools?.length && { tool_choice: 'none' }
+      : { tool_choice: tools.choice, response_format: toResponseFormat(body.text?.format) }),
     reasoning_effort: body.reasoning?.effort,
     ...passedFields(body),
   }
@@ -145,7 +174,7 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
       ...[...tools.ignored, ...input.ignored, ...fields],
       ...included.map((name) => `include (${plainName(name)})`),
     ]
-    return { call, declaredTools: tools.declared, ignored }
+    return { call, declaredTools: tools.declared, ignored, compacts: input.compacts }
   } catch (error) {
     throw error instanceof ApiError ? inOwnWords(error, input, tools) : error
   }

@@ -24,6 +24,8 @@ export function responseEvents(response: ResponseObject): OutputEvent[] {
       items.flatMap((item) => ('call_id' in item ? [[item.id, toolOf(item)] as const] : [])),
     ),
     ...(items.some((item) => 'encrypted_content' in item) && { sealReasoning: encryptedIn(items) }),
+    // Its delta is what is encrypted already.
+    ...(items.some(({ type }) => type === 'compaction') && { sealSummary: (text: string) => text }),
   })
   const written = items.flatMap((item) => deltasOf(item).flatMap((delta) => output.add(delta)))
   const isWhole = status === 'completed' || status === 'incomplete'
@@ -56,6 +58,8 @@ function deltasOf(item: StoredItem): Delta[] {
       return textsOf(item).length === 0
         ? [['signed', { maker: '', value: null }]]
         : textsOf(item).map(({ text = '' }) => ['reasoning', text])
+    case 'compaction':
+      return [['text', String(item.encrypted_content)]]
     case 'function_call':
       return [callDelta(item, String(item.arguments))]
     case 'custom_tool_call':

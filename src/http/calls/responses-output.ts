@@ -13,6 +13,8 @@ export interface OutputOptions {
   declaredTools: ReadonlyMap<string, DeclaredTool>
   /** Encrypts reasoning for `encrypted_content`; absent: it was not asked for. */
   sealReasoning?: SealReasoning | undefined
+  /** Encrypts the text, which is a summary of the conversation: the output is one item `compaction`. Absent: it is an answer. */
+  sealSummary?: ((text: string) => string) | undefined
 }
 
 /**
@@ -37,6 +39,11 @@ export class ResponseOutput {
   }
 
   add(delta: Delta): OutputEvent[] {
+    const { sealSummary } = this.#options
+    if (sealSummary) {
+      if (delta[0] !== 'text') return []
+      return this.#addText('cmp', 'text', delta[1], (place) => new CompactionItem(place, sealSummary))
+    }
     switch (delta[0]) {
       case 'text':
       case 'refusal':
@@ -135,10 +142,8 @@ interface OutputItem {
   close(status: ItemStatus): OutputEvent[]
 }
 
-const added = ({ output_index }: Place, item: object): OutputEvent => [
-  'response.output_item.added',
-  { output_index, item },
-]
+const ITEM_ADDED = 'response.output_item.added'
+const added = ({ output_index }: Place, item: object): OutputEvent => [ITEM_ADDED, { output_index, item }]
 const done = ({ output_index }: Place, item: object): OutputEvent => [
   'response.output_item.done',
   { output_index, item },
@@ -146,6 +151,7 @@ const done = ({ output_index }: Place, item: object): OutputEvent => [
 
 const MESSAGE = { type: 'message', role: 'assistant' }
 const REASONING = { type: 'reasoning', summary: [] }
+const COMPACTION = { type: 'compaction' }
 
 /** For each kind of text part: its type, the field of its text, its events, and the events' other fields. */
 const PARTS = {
@@ -241,6 +247,33 @@ class ReasoningItem extends TextItem {
     if (this.#sealed?.text !== text)
       this.#sealed = { text, encrypted: this.#seal({ text, signed: this.#signed }) }
     return { ...body, encrypted_content: this.#sealed.encrypted }
+  }
+}
+
+/** A summary that only the gateway reads. */
+class CompactionItem extends TextItem {
+  readonly #seal: (text: string) => string
+  /** It is sent twice. */
+  #encrypted: string | null = null
+
+  constructor(place: Place, seal: (text: string) => string) {
+    super(place, COMPACTION)
+    this.#seal = seal
+  }
+
+  override add(kind: PartKind, text: string): OutputEvent[] {
+    return super.add(kind, text).filter(([type]) => type === ITEM_ADDED)
+  }
+
+  override body(status: ItemStatus): StoredItem {
+    const { item_id: id } = this.place
+    if (status === 'in_progress') return { id, ...COMPACTION, encrypted_content: '' }
+    this.#encrypted ??= this.#seal(this.textOf('text'))
+    return { id, ...COMPACTION, encrypted_content: this.#encrypted }
+  }
+
+  override close(status: ItemStatus): OutputEvent[] {
+    return [done(this.place, this.body(status))]
   }
 }
 

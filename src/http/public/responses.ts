@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
   bytesToRead,
   type Chain,
@@ -8,7 +8,7 @@ import {
   type WantedResponse,
   wantedWhole,
 } from '../../calls/stored-responses/stored-response-store.ts'
-import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
+import type { Surface, SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import type { CallRequest } from '../../core/calls/kinds/call-kinds.ts'
 import type { ProviderPreferences } from '../../core/calls/provider-preferences.ts'
 import {
@@ -22,15 +22,18 @@ import {
   withReferencedItems,
 } from '../../core/calls/responses-items.ts'
 import {
+  CompactBody,
   ENCRYPTED_REASONING,
   normalizeResponsesRequest,
   ResponsesBody,
+  summaryOf,
 } from '../../core/calls/responses-request.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { type CallId, callIdOfResponse, newCallId, responseIdOf } from '../../core/kernel/ids.ts'
 import { onResponses } from '../../core/presets/apply-preset.ts'
 import { jsonArrayOf, readerOf, readStored } from '../account-api/stored-reads.ts'
 import { parseStored } from '../bounded-parse.ts'
+import { compactionFormat } from '../calls/compaction-format.ts'
 import { ResponsesFormat } from '../calls/responses-format.ts'
 import { type ServeOptions, serveCall } from '../calls/serve-call.ts'
 import { callingKey, mayCall } from '../plugins/authenticate.ts'
@@ -42,115 +45,156 @@ import { withPreset } from './use-preset.ts'
 export const responsesRoute =
   (path: string, { id }: Pick<Surface, 'id'>): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const { calls: deps } = app
-    const { reasoningBox, storedResponses: store, backgroundCalls, logger, presetCache } = app.calls
+    const respond = responder(app, path)
     app.post(
       path,
       {
-        onRequest: [app.requireKey, app.requireSurface(id), mayCall, app.weighBody],
-        bodyLimit: deps.limits.bodyLimitBytes,
+        ...routeOf(app, id),
         schema: { summary: 'One response, whole, as typed events, or in background', body: ResponsesBody },
       },
-      async (request, reply) => {
-        const { body, preset, leftOut = [] } = await withPreset(request, presetCache, onResponses)
-        const key = callingKey(request)
-        const { accountId } = key
-        const previousId =
-          body.previous_response_id == null ? null : callIdOfResponse(body.previous_response_id)
-        const { input, metadata = null } = body
-        const bytesMax = deps.limits.bodyLimitBytes
-        const earlier = await earlierTurns(request, { previousId, input }, store, bytesMax)
-        const whole = { ...body, input: withReferencedItems(input, earlier.items) }
-        const openReasoning = reasoningBox.opener(accountId)
-        const normalized = normalizeResponsesRequest(whole, { history: earlier.history, openReasoning })
-        const { declaredTools } = normalized
-        const ignored = [...leftOut, ...normalized.ignored]
-        const isBackground = body.background === true
-        const isKept = body.store !== false && !forbidsRetention(normalized.call.preferences)
-        if (isBackground && !isKept)
-          throw invalid(
-            'background',
-            'A response in `background` is stored, which `provider.zdr` and `data_collection: "deny"` exclude.',
-          )
-        // A response in background is streamed once it has ended.
-        const call = isBackground ? { ...normalized.call, stream: false } : normalized.call
-        const sealReasoning = body.include?.includes(ENCRYPTED_REASONING)
-          ? reasoningBox.sealer(accountId)
-          : undefined
-        const previous = previousId === null ? null : responseIdOf(previousId)
-        const echoed = { background: isBackground, metadata, previous_response_id: previous }
-        const format = new ResponsesFormat(call, { declaredTools, sealReasoning }, echoed, isKept)
-        const fingerprint = { surface: path, body: request.body }
-        const options: ServeOptions = { fingerprint, format, ignored, preset }
-        if (!isKept) return serveCall(key, call, options, request, reply, deps)
-        const callId = newCallId(deps.pathOf(accountId).dispatch.clock())
-        const isReadable = (encrypted: string) => openReasoning(encrypted) !== null
-        const toStore = (): StoredCall => ({
-          ...{ accountId, keyId: key.keyId, previousId, format, store, logger },
-          input: writeInTurns(inputItems(whole.input, callId, isReadable)),
-        })
-        options.callId = callId
-        if (isBackground) return inBackground(call, { ...options, callId }, toStore(), request, reply)
-        // Only for a call that was admitted.
-        options.watch = (writer, envelope) =>
-          storeBeforeEnd(writer, envelope, toStore(), () => reply.raw.destroyed)
-        return serveCall(key, call, options, request, reply, deps)
+      (request, reply) => respond(request, reply, 'answer'),
+    )
+  }
+
+/** POST /v2/responses/compact: a response that is a summary, for a client to continue from. */
+export const compactRoute =
+  (path: string, { id }: Pick<Surface, 'id'>): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const respond = responder(app, path)
+    app.post(
+      path,
+      { ...routeOf(app, id), schema: { summary: 'A conversation in fewer items', body: CompactBody } },
+      (request, reply) => {
+        const body = summaryOf(request.body)
+        return respond(Object.assign(request, { body }), reply, 'compaction')
       },
     )
+  }
 
-    /** Stores the response as running, then starts its call. */
-    async function inBackground(
-      call: CallRequest,
-      options: ServeOptions & { callId: CallId },
-      stored: StoredCall,
-      request: FastifyRequest,
-      reply: FastifyReply,
-    ): Promise<FastifyReply> {
-      const { accountId, keyId, previousId, input } = stored
-      const { callId } = options
-      if (request.headers['idempotency-key'] !== undefined)
-        throw invalid(
-          'Idempotency-Key',
-          'A response in `background` is found by its id. Leave out `Idempotency-Key`.',
-        )
-      const isStream = (request.body as ResponsesBody).stream === true
-      const head = { id: callId, created: Math.floor(Date.now() / 1000), model: call.models[0]! }
-      const response = backgroundResponse(head, stored, () => backgroundCalls.remove(callId))
-      const isPut = await store.put({
-        ...{ callId, accountId, keyId, previousId },
-        input: await input,
-        response: response.running,
-        isRunning: true,
-      })
-      if (!isPut)
-        throw invalid('background', 'The stored responses of this account leave no space for this one.')
-      const background = backgroundCalls.add(callId)
-      const running: ServeOptions = {
-        ...options,
-        background,
-        dispatched: () => response.over,
-        watch: (_, envelope) => {
-          const writer = response.writer(envelope)
-          if (!isStream) return writer
-          const body = Promise.resolve().then(() => {
-            void streamStoredResponse(request, reply, store, { id: callId, after: -1 })
-            return null
-          })
-          return { ...writer, body }
-        },
-      }
-      try {
-        return await serveCall(callingKey(request), call, running, request, reply, deps)
-      } catch (error) {
-        // The call was not started.
-        backgroundCalls.remove(callId)
-        await store
-          .delete({ accountId, keyId }, callId)
-          .catch((cause) => logger.warn({ err: cause, callId }, 'response not deleted'))
-        throw error
-      }
+const routeOf = (app: FastifyInstance, id: SurfaceId) => ({
+  onRequest: [app.requireKey, app.requireSurface(id), mayCall, app.weighBody],
+  bodyLimit: app.calls.limits.bodyLimitBytes,
+})
+
+/** Makes the responses of a route. */
+function responder(app: FastifyInstance, path: string) {
+  const { calls: deps } = app
+  const { reasoningBox, storedResponses: store, backgroundCalls, logger, presetCache } = app.calls
+  return async (
+    request: FastifyRequest & { body: ResponsesBody },
+    reply: FastifyReply,
+    kind: 'answer' | 'compaction',
+  ): Promise<FastifyReply> => {
+    const { body, preset, leftOut = [] } = await withPreset(request, presetCache, onResponses)
+    const key = callingKey(request)
+    const { accountId } = key
+    const previousId = body.previous_response_id == null ? null : callIdOfResponse(body.previous_response_id)
+    const { input, metadata = null } = body
+    const bytesMax = deps.limits.bodyLimitBytes
+    const earlier = await earlierTurns(request, { previousId, input }, store, bytesMax)
+    const whole = { ...body, input: withReferencedItems(input, earlier.items) }
+    const openReasoning = reasoningBox.opener(accountId)
+    const normalized = normalizeResponsesRequest(whole, { history: earlier.history, openReasoning })
+    const { declaredTools, compacts } = normalized
+    const ignored = [...leftOut, ...normalized.ignored]
+    const isBackground = body.background === true
+    const isKept = body.store !== false && !forbidsRetention(normalized.call.preferences)
+    if (isBackground && !isKept)
+      throw invalid(
+        'background',
+        'A response in `background` is stored, which `provider.zdr` and `data_collection: "deny"` exclude.',
+      )
+    // A response in background is streamed once it has ended.
+    const call = isBackground ? { ...normalized.call, stream: false } : normalized.call
+    const seal = reasoningBox.sealer(accountId)
+    const sealReasoning = body.include?.includes(ENCRYPTED_REASONING) ? seal : undefined
+    const previous = previousId === null ? null : responseIdOf(previousId)
+    const echoed = { background: isBackground, metadata, previous_response_id: previous }
+    const sealSummary = compacts ? (text: string) => seal({ text, signed: [] }) : undefined
+    const written = { declaredTools, sealReasoning, sealSummary }
+    const format = new ResponsesFormat(call, written, echoed, isKept)
+    const fingerprint = { surface: path, body: request.body }
+    const options: ServeOptions = { fingerprint, format, ignored, preset }
+    const callId = newCallId(deps.pathOf(accountId).dispatch.clock())
+    const isReadable = (encrypted: string) => openReasoning(encrypted) !== null
+    if (kind === 'compaction') {
+      const conversation = [...earlier.history, ...inputItems(whole.input, callId, isReadable)]
+      const messages = conversation.filter(({ type, role }) => type === 'message' && role === 'user')
+      return serveCall(
+        key,
+        call,
+        { ...options, format: compactionFormat(format, messages) },
+        request,
+        reply,
+        deps,
+      )
+    }
+    if (!isKept) return serveCall(key, call, options, request, reply, deps)
+    const toStore = (): StoredCall => ({
+      ...{ accountId, keyId: key.keyId, previousId, format, store, logger },
+      input: writeInTurns(inputItems(whole.input, callId, isReadable)),
+    })
+    options.callId = callId
+    if (isBackground) return inBackground(call, { ...options, callId }, toStore(), request, reply)
+    // Only for a call that was admitted.
+    options.watch = (writer, envelope) =>
+      storeBeforeEnd(writer, envelope, toStore(), () => reply.raw.destroyed)
+    return serveCall(key, call, options, request, reply, deps)
+  }
+
+  /** Stores the response as running, then starts its call. */
+  async function inBackground(
+    call: CallRequest,
+    options: ServeOptions & { callId: CallId },
+    stored: StoredCall,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> {
+    const { accountId, keyId, previousId, input } = stored
+    const { callId } = options
+    if (request.headers['idempotency-key'] !== undefined)
+      throw invalid(
+        'Idempotency-Key',
+        'A response in `background` is found by its id. Leave out `Idempotency-Key`.',
+      )
+    const isStream = (request.body as ResponsesBody).stream === true
+    const head = { id: callId, created: Math.floor(Date.now() / 1000), model: call.models[0]! }
+    const response = backgroundResponse(head, stored, () => backgroundCalls.remove(callId))
+    const isPut = await store.put({
+      ...{ callId, accountId, keyId, previousId },
+      input: await input,
+      response: response.running,
+      isRunning: true,
+    })
+    if (!isPut)
+      throw invalid('background', 'The stored responses of this account leave no space for this one.')
+    const background = backgroundCalls.add(callId)
+    const running: ServeOptions = {
+      ...options,
+      background,
+      dispatched: () => response.over,
+      watch: (_, envelope) => {
+        const writer = response.writer(envelope)
+        if (!isStream) return writer
+        const body = Promise.resolve().then(() => {
+          void streamStoredResponse(request, reply, store, { id: callId, after: -1 })
+          return null
+        })
+        return { ...writer, body }
+      },
+    }
+    try {
+      return await serveCall(callingKey(request), call, running, request, reply, deps)
+    } catch (error) {
+      // The call was not started.
+      backgroundCalls.remove(callId)
+      await store
+        .delete({ accountId, keyId }, callId)
+        .catch((cause) => logger.warn({ err: cause, callId }, 'response not deleted'))
+      throw error
     }
   }
+}
 
 /** Whether a call asks that nothing of it is kept. */
 const forbidsRetention = ({ zdr, dataCollection }: ProviderPreferences): boolean =>

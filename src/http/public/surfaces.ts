@@ -29,7 +29,7 @@ import { MODEL_ROUTES } from './model-routes.ts'
 import { catalogModelRoute, catalogModelsRoute, modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
-import { responsesRoute } from './responses.ts'
+import { compactRoute, responsesRoute } from './responses.ts'
 import { type ResponsesSocketOptions, responsesSocket } from './responses-socket.ts'
 import { storedResponsesRoute } from './stored-responses.ts'
 import { publicSurfacesRoute, surfacesRoute } from './surface-list.ts'
@@ -41,6 +41,7 @@ type SurfaceRoute = (path: string, surface: Surface) => FastifyPluginAsync
 const ROUTES: Partial<Record<Surface['handler'], SurfaceRoute>> = {
   ...MODEL_ROUTES,
   responses: responsesRoute,
+  'responses.compact': compactRoute,
   'responses.get': storedResponsesRoute,
   'responses.delete': storedResponsesRoute,
   'responses.cancel': storedResponsesRoute,

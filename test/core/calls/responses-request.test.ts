@@ -1,7 +1,11 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createValidator } from '../../../src/core/api/schema-validator.ts'
 import { inputItems, referencedCalls } from '../../../src/core/calls/responses-items.ts'
-import { normalizeResponsesRequest, ResponsesBody } from '../../../src/core/calls/responses-request.ts'
+import {
+  normalizeResponsesRequest,
+  ResponsesBody,
+  summaryOf,
+} from '../../../src/core/calls/responses-request.ts'
 
 const NOTHING_KNOWN = { history: [], openReasoning: () => null }
 const refusalOf = createValidator(ResponsesBody)
@@ -81,6 +85,60 @@ test('the items of a turn become one message of the assistant, with its reasonin
     { role: 'assistant', content: '', tool_calls: [kept('c3', 'now')] },
     { role: 'tool', content: '', tool_call_id: 'c3' },
   ])
+})
+
+describe('a compaction', () => {
+  const open = (encrypted: string) =>
+    encrypted === 'sealed' ? { text: 'Done: the yard.', signed: [] } : null
+  const read = (body: object, history: unknown[] = []) =>
+    normalizeResponsesRequest(body as ResponsesBody, { history, openReasoning: open })
+  const TURNS = [
+    { role: 'developer', content: 'Be brief.' },
+    { role: 'user', content: 'Build a yard.' },
+    { type: 'function_call', call_id: 'c1', name: 'build', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'c1', output: 'built' },
+    { role: 'assistant', content: 'Built.' },
+  ]
+  const COMPACTION = { type: 'compaction', id: 'cmp_1', encrypted_content: 'sealed' }
+
+  test('replaces the answers and results before it, and keeps the messages of the user', () => {
+    const { call, ignored } = read({ input: [...TURNS, COMPACTION, { role: 'user', content: 'And now?' }] })
+    const { messages } = call.content
+    expect(messages.map(({ role }) => role)).toEqual(['developer', 'user', 'user', 'user'])
+    expect(messages[2]!.content).toMatch(/^Summary of .*\n\nDone: the yard\.$/s)
+    expect(ignored).toEqual([])
+    const stored = inputItems([COMPACTION], 'chatcmpl_1', (encrypted) => open(encrypted) !== null)
+    expect(stored).toEqual([COMPACTION])
+  })
+
+  test('of another account is left out and named, and leaves what is before it', () => {
+    const { call, ignored } = read({ input: [...TURNS, { ...COMPACTION, encrypted_content: 'x' }] })
+    expect(call.content.messages).toHaveLength(5)
+    expect(ignored).toEqual(['input[5].encrypted_content'])
+  })
+
+  test('is asked for by the last item: a summary in text, of all turns, by a model that calls no tool', () => {
+    const body = {
+      input: [{ role: 'user', content: 'And now?' }, { type: 'compaction_trigger' }],
+      tools: [{ type: 'function', name: 'build' }],
+      tool_choice: 'required',
+      text: { format: { type: 'json_object' } },
+    }
+    const { call, compacts, ignored } = read(body, TURNS)
+    expect({ compacts, ignored }).toEqual({ compacts: true, ignored: [] })
+    const { messages, parameters } = call.content
+    expect(messages).toHaveLength(7)
+    expect(messages.at(-1)).toMatchObject({ role: 'user', content: expect.stringContaining('Summarize') })
+    expect(parameters.tool_choice).toBe('none')
+    expect(parameters.response_format).toBeUndefined()
+    // In a turn that continues it, the request for it is over.
+    const after = read({ input: [...TURNS, { type: 'compaction_trigger' }, COMPACTION] })
+    expect(after.compacts).toBe(false)
+    expect(after.call.content.messages).toHaveLength(3)
+    expect(summaryOf({ input: 'Hi', stream: true })).toMatchObject({ stream: false, store: false })
+    expect(() => summaryOf({ input: [] })).toThrow('`input` is required')
+    expect(read(summaryOf({ previous_response_id: 'resp_1' }), TURNS).compacts).toBe(true)
+  })
 })
 
 test('images and files are parts of a message', () => {

@@ -108,6 +108,23 @@ const OUTPUT = [
   },
 ]
 
+test('a summary is one item that only the gateway reads, in the stream and when it is read again', async () => {
+  let seals = 0
+  const sealSummary = (text: string) => `${++seals}:${text.length}`
+  const renderer = formatOf({ declaredTools: new Map(), sealSummary }).stream(HEAD)
+  const events = eventsOf(
+    DELTAS.map((delta) => renderer.delta(delta)).join('') + renderer.finish(['finish', 'stop', USAGE]),
+  )
+  const output = [{ id: 'cmp_chatcmpl_1', type: 'compaction', encrypted_content: '1:11' }]
+  const types = ['created', 'in_progress', 'output_item.added', 'output_item.done', 'completed']
+  expect(events.map(({ type }) => type)).toEqual(types.map((type) => `response.${type}`))
+  expect(events[3]).toMatchObject({ item: output[0] })
+  expect(events.at(-1)!.response.output).toEqual(output)
+  const again = responseEvents(events.at(-1)!.response)
+  expect(again.map(([type]) => type)).toEqual(types.map((type) => `response.${type}`))
+  expect(again[3]![1]).toMatchObject({ item: { encrypted_content: '1:11' } })
+})
+
 test('a stream whose items take turns is whole to the official client library, and as the response says', async () => {
   const events = written('stop')
   expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, index) => index))

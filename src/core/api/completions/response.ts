@@ -52,7 +52,28 @@ export const ResponseItem = Type.Union([
     content: Type.Array(ResponseContent),
     encrypted_content: Type.Optional(nullable(Type.String())),
   }),
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal('compaction'),
+    encrypted_content: Type.String({
+      description: 'For this account: what came before, except messages of the user',
+    }),
+  }),
 ])
+
+const USAGE = nullable(
+  Type.Object({
+    input_tokens: tokens,
+    input_tokens_details: Type.Object({
+      cached_tokens: tokens,
+      cache_write_tokens: Type.Optional(tokens),
+    }),
+    output_tokens: tokens,
+    output_tokens_details: Type.Object({ reasoning_tokens: tokens }),
+    total_tokens: tokens,
+    ...COST,
+  }),
+)
 
 /** POST /v1/responses without `stream`. For documentation only: the response is serialized elsewhere. */
 export const ResponseBody = Type.Object({
@@ -63,19 +84,7 @@ export const ResponseBody = Type.Object({
   status: STATUS,
   model: Type.String({ description: 'As requested; `auto` stays `auto`' }),
   output: Type.Array(ResponseItem),
-  usage: nullable(
-    Type.Object({
-      input_tokens: tokens,
-      input_tokens_details: Type.Object({
-        cached_tokens: tokens,
-        cache_write_tokens: Type.Optional(tokens),
-      }),
-      output_tokens: tokens,
-      output_tokens_details: Type.Object({ reasoning_tokens: tokens }),
-      total_tokens: tokens,
-      ...COST,
-    }),
-  ),
+  usage: USAGE,
   error: nullable(Type.Object({ code: Type.String(), message: Type.String(), type: Type.String() })),
   incomplete_details: nullable(Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter']) })),
   max_output_tokens: nullable(Type.Integer()),
@@ -108,6 +117,17 @@ export const DeletedResponse = Type.Object({
   id: Type.String(),
   object: Type.Literal('response'),
   deleted: Type.Literal(true),
+})
+
+/** POST /v2/responses/compact. */
+export const CompactedResponse = Type.Object({
+  id: Type.String({ pattern: '^resp_' }),
+  object: Type.Literal('response.compaction'),
+  created_at: Type.Integer({ description: 'Unix seconds' }),
+  output: Type.Array(Type.Object({ id: Type.String(), type: Type.Enum(['message', 'compaction']) }), {
+    description: 'The messages of the user, then the summary: the next input begins with them',
+  }),
+  usage: USAGE,
 })
 
 /** GET /v1/responses/{id}/input_items. */

@@ -196,6 +196,8 @@ const ResponsesInput = Type.Union([
         summary: Type.Optional(Type.Array(Type.Object({}))),
         encrypted_content: optional(Type.String({ description: 'As a response had it' })),
       }),
+      part('compaction', { encrypted_content: Type.String({ description: 'As a response had it' }) }),
+      part('compaction_trigger', {}),
     ]),
     { minItems: 1 },
   ),

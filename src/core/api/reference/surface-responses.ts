@@ -1,6 +1,11 @@
 import { ChatCompletionBody, ExtendedCompletionBody } from '../completions/chat-completion.ts'
 import { MessageBody } from '../completions/message.ts'
-import { DeletedResponse, ResponseBody, ResponseInputItems } from '../completions/response.ts'
+import {
+  CompactedResponse,
+  DeletedResponse,
+  ResponseBody,
+  ResponseInputItems,
+} from '../completions/response.ts'
 import type { SurfaceId } from '../surfaces/surface-registry.ts'
 import { referencesOf } from './kind-references.ts'
 import { ChatEvents, ExtendedEvents, eventSchema, MessagesEvents, ResponsesEvents } from './stream-events.ts'
@@ -24,6 +29,7 @@ export const SURFACE_RESPONSES: Readonly<Partial<Record<SurfaceId, DescribedResp
   ),
   'responses.get': streamed('The response', 'typed events', ResponseBody, ResponsesEvents),
   'responses.cancel': json('The response', ResponseBody),
+  'responses.compact': json('The shorter input', CompactedResponse),
   'responses.delete': json('The response is deleted', DeletedResponse),
   'responses.input-items': json('The items', ResponseInputItems),
   ...referencesOf('response'),

@@ -16,6 +16,7 @@ export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample
   'messages.count-tokens': { body: { model: 'auto', messages: QUESTION } },
   ...referencesOf('request'),
   responses: { body: { model: 'auto', input: 'Why do trains need switchyards?' } },
+  'responses.compact': { body: { model: 'auto', input: QUESTION } },
   'responses.get': STORED_RESPONSE,
   'responses.delete': STORED_RESPONSE,
   'responses.cancel': STORED_RESPONSE,

@@ -170,6 +170,12 @@ const ENTRIES = {
     'granted',
     'The input of a stored response. Open where `responses` is.',
   ],
+  'responses.compact': [
+    'POST /v2/responses/compact',
+    'Limited',
+    'open',
+    'A shorter input in place of a conversation: the messages of the user, and a summary by the model.',
+  ],
   embeddings: [
     'POST /v1/embeddings',
     'Not release-ready',
