@@ -7,7 +7,7 @@ import { makerOf, type ProviderQuirks } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING, stringifyExactly } from '../core/json/json-text.ts'
 import { takesField } from '../core/routing/supported-parameters.ts'
-import { messagesFor } from './chat-messages.ts'
+import { isTakenAsSent, messagesFor } from './chat-messages.ts'
 import {
   claimedStatus,
   errorOf,
@@ -60,23 +60,19 @@ export const chatCompletions: WireMapping = {
  * The body of a request on the chat-completions wire. The completion is always streamed, also for callers that do not
  * stream: silence is then noticed early, and a provider stops when the connection closes. Only these fields are sent.
  */
-export function requestBody(request: ChatAttempt): string {
-  const { offer, messages, parameters, exactJson, completionLimit, cachesPrompt } = request
+export function requestBody(request: ChatAttempt): string | Buffer {
+  const { offer, messages, parameters, exactJson, sentJson, completionLimit, cachesPrompt } = request
   const { limitParameter, quirks = {} } = offer.provider
   const { temperature, topP } = samplingFor(request)
   const isFormatless = request.extended === true && lacksStructuredOutput(offer.upstreamModel)
   const needsInstruction = isFormatless || losesSchema(parameters, quirks)
   const format = needsInstruction ? { type: 'json_object' } : parameters.response_format
+  const instruction = needsInstruction ? jsonInstruction(parameters.response_format) : null
+  const isAsSent = instruction === null && sentJson?.has(messages) && isTakenAsSent(messages, quirks)
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,
     model: offer.upstreamModel,
-    messages: messagesFor(
-      messages,
-      needsInstruction ? jsonInstruction(parameters.response_format) : null,
-      quirks,
-      cachesPrompt,
-      makerOf(offer),
-    ),
+    messages: isAsSent ? messages : messagesFor(messages, instruction, quirks, cachesPrompt, makerOf(offer)),
     stream: true,
     stream_options: { include_usage: true },
     [limitParameter]: completionLimit,
@@ -87,7 +83,8 @@ export function requestBody(request: ChatAttempt): string {
     ...extendedFields(request),
   }
   for (const field of quirks.omit ?? []) delete body[field]
-  return stringifyExactly(body, needsInstruction ? { ...exactJson, response_format: undefined } : exactJson)
+  const exact = needsInstruction ? { ...exactJson, response_format: undefined } : exactJson
+  return stringifyExactly(body, exact, sentJson)
 }
 
 /** The fields of extended requests only; they have the same names on this wire. */

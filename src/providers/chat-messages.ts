@@ -3,6 +3,7 @@ import { type Address, type ContentPart, type InlineData, isAddress } from '../c
 import type { ProviderQuirks } from '../core/catalog/catalog.ts'
 import {
   hasToolCalls,
+  haveToolIds,
   portableId,
   shortId,
   signedBy,
@@ -37,6 +38,21 @@ export function messagesFor(
   const wired = sent.map((message) => toWire(message, quirks, marks, maker))
   if (prefillField && last?.role === 'assistant') wired.push({ ...wired.pop(), [prefillField]: true })
   return wired
+}
+
+/** Whether `messagesFor` without an instruction would change nothing of messages without breakpoints and reasoning. */
+export function isTakenAsSent(
+  messages: readonly ChatMessage[],
+  { namedRoles, prefillField, shortToolIds, developerRole, reasoningHistory }: ProviderQuirks,
+): boolean {
+  if (prefillField && messages.at(-1)?.role === 'assistant') return false
+  const hasCalls = hasToolCalls(messages)
+  if (hasCalls && (shortToolIds || reasoningHistory || !haveToolIds(messages, portableId))) return false
+  return messages.every((message) => {
+    if (isBlankTurn(message) && !message.tool_calls) return false
+    if (message.name !== undefined && namedRoles) return false
+    return (message.role !== 'developer' || developerRole) && (message.role !== 'tool' || hasCalls)
+  })
 }
 
 /** The history without what strict servers of this wire refuse. */

@@ -3,7 +3,7 @@ import type { NativeContent } from '../core/calls/messages-request.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import { makerOf, type ProviderQuirks } from '../core/catalog/catalog.ts'
 import type { AttemptFailure, FailureKind } from '../core/failover/attempt-failure.ts'
-import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
+import { isNestedDeeperThan, MAX_NESTING, type SentJson, stringifyExactly } from '../core/json/json-text.ts'
 import { toMessages, toSystem, toToolChoice, toTools } from './chat-to-messages-content.ts'
 import { portableId, toConversation, withToolIds } from './conversation.ts'
 import {
@@ -51,7 +51,7 @@ export const anthropicMessages: WireMapping = {
 
 /** The same wire where the client speaks it too. */
 export const nativeMessages: WireMapping<AttemptRequest<NativeContent>> = {
-  request: (attempt, apiKey) => wireRequest(attempt, apiKey, nativeFields(attempt), attempt.content.betas),
+  request: (attempt, apiKey) => wireRequest(attempt, apiKey, nativeFields(attempt), attempt.content),
   openReader: ({ offer }) => new NativeReader(new MessagesReader({ offer })),
   failureOfStatus,
   failureOfErrorObject,
@@ -66,7 +66,7 @@ function wireRequest(
   attempt: Omit<AttemptRequest, 'content'>,
   apiKey: string | null,
   fields: Fields,
-  betas: readonly string[] = [],
+  { betas = [], sentJson }: Pick<NativeContent, 'betas' | 'sentJson'> = {},
 ): WireRequest {
   const { provider } = attempt.offer
   const features = betas.length > 0 ? ['anthropic-beta', betas.join(',')] : []
@@ -76,17 +76,18 @@ function wireRequest(
       ...requestHeaders(provider, apiKey, 'x-api-key'),
       ...['anthropic-version', ANTHROPIC_VERSION, ...features],
     ],
-    body: bodyOf(attempt, fields),
+    body: bodyOf(attempt, fields, sentJson),
   }
 }
 
 /** The body of a chat on the messages wire. */
-export const requestBody = (attempt: ChatAttempt): string => bodyOf(attempt, chatFields(attempt))
+export const requestBody = (attempt: ChatAttempt) => bodyOf(attempt, chatFields(attempt))
 
 function bodyOf(
   { offer, completionLimit }: Pick<AttemptRequest, 'offer' | 'completionLimit'>,
   fields: Fields,
-): string {
+  sentJson?: SentJson,
+): string | Buffer {
   const { quirks = {} } = offer.provider
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,
@@ -96,7 +97,7 @@ function bodyOf(
     ...fields,
   }
   for (const field of quirks.omit ?? []) delete body[field]
-  return JSON.stringify(body)
+  return stringifyExactly(body, undefined, sentJson)
 }
 
 /**

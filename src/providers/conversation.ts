@@ -169,6 +169,12 @@ export function withToolIds(messages: readonly ChatMessage[], form: ToolIdForm):
   }
 }
 
+/** Whether `withToolIds` would change nothing. */
+export function haveToolIds(messages: readonly ChatMessage[], form: ToolIdForm): boolean {
+  const ids = messages.flatMap(({ tool_calls: calls = [] }) => calls.map(({ id }) => id))
+  return new Set(ids).size === ids.length && ids.every((id) => form(id) === id)
+}
+
 export const hasToolCalls = (messages: readonly ChatMessage[]): boolean =>
   messages.some((message) => message.tool_calls !== undefined)
 

@@ -46,7 +46,7 @@ export interface AttemptRequest<Content = CallContent> {
 /** The same with the prompt of a chat, as the wires of chats take it. */
 export interface ChatAttempt
   extends Omit<AttemptRequest, 'content'>,
-    Pick<ChatContent, 'parameters' | 'exactJson'> {
+    Pick<ChatContent, 'parameters' | 'exactJson' | 'sentJson'> {
   messages: readonly ChatMessage[]
   /** The response names which of these stop sequences ended the completion, if the provider reports it. */
   namedStops?: readonly string[] | undefined
@@ -100,7 +100,7 @@ export interface CompletionReader {
 }
 
 export interface WireRequest extends Pick<TransportRequest, 'url' | 'headers' | 'responseBytesMax'> {
-  body: string | FormBody
+  body: string | Buffer | FormBody
 }
 
 /** The pure mappings, without I/O, between the gateway's types and a provider's wire. */

@@ -163,7 +163,7 @@ describe.each(WIRES)('%s', (wire) => {
           limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
           signal: AbortSignal.abort(),
         })
-        expect(typeof JSON.parse(sent)).toBe('object')
+        expect(typeof JSON.parse(String(sent))).toBe('object')
       }),
       { numRuns: 400 },
     )

@@ -40,8 +40,8 @@ function attempt({
   }
 }
 
-const chatBody = (changes: Changes) => JSON.parse(chat.requestBody(attempt(changes)))
-const anthropicBody = (changes: Changes) => JSON.parse(anthropic.requestBody(attempt(changes)))
+const chatBody = (changes: Changes) => JSON.parse(String(chat.requestBody(attempt(changes))))
+const anthropicBody = (changes: Changes) => JSON.parse(String(anthropic.requestBody(attempt(changes))))
 const responsesBody = (changes: Changes) => JSON.parse(responses.requestBody(attempt(changes)))
 const googleBody = (changes: Changes) => JSON.parse(google.requestBody(attempt(changes)))
 

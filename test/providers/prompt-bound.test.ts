@@ -70,7 +70,7 @@ test.each<[string, ChatMessage[], SamplingParameters]>([
       signal: new AbortController().signal,
     }
     for (const { requestBody } of [anthropic, chat]) {
-      const body = JSON.parse(requestBody(request))
+      const body = JSON.parse(String(requestBody(request)))
       const words = [
         body.system ?? '',
         ...body.messages.flatMap(

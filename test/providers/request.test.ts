@@ -29,8 +29,8 @@ function attempt({ messages, parameters = {}, quirks, provider, offer: more }: C
   }
 }
 
-const chatBody = (changes?: Changes) => JSON.parse(chat.requestBody(attempt(changes)))
-const anthropicBody = (changes?: Changes) => JSON.parse(anthropic.requestBody(attempt(changes)))
+const chatBody = (changes?: Changes) => JSON.parse(String(chat.requestBody(attempt(changes))))
+const anthropicBody = (changes?: Changes) => JSON.parse(String(anthropic.requestBody(attempt(changes))))
 const googleBody = (changes?: Changes) => JSON.parse(google.requestBody(attempt(changes)))
 
 const SCHEMA = {
@@ -93,7 +93,7 @@ describe('quirks of the chat-completions wire', () => {
     const exactJson = { tools, response_format: format }
     const plain = chat.requestBody({ ...attempt({ parameters }), exactJson })
     expect(plain).toContain(`"tools":${tools},"response_format":${format}`)
-    expect(JSON.parse(plain)).toEqual(chatBody({ parameters }))
+    expect(JSON.parse(String(plain))).toEqual(chatBody({ parameters }))
     const quirks = { jsonObjectOnly: true }
     const told = chat.requestBody({ ...attempt({ parameters, quirks }), exactJson })
     expect(told).toContain(`"tools":${tools},"response_format":{"type":"json_object"}`)
@@ -390,7 +390,7 @@ describe('fields that some providers take', () => {
     const none = chatBody({ parameters: { passed }, quirks: { omit: ['prompt_cache_key'] } })
     for (const name of [...Object.keys(passed), 'passed']) expect(none).not.toHaveProperty(name)
     const other = JSON.parse(
-      chat.requestBody({ ...attempt({ parameters: { passed } }), accountId: 'acct_2' }),
+      String(chat.requestBody({ ...attempt({ parameters: { passed } }), accountId: 'acct_2' })),
     )
     expect(other.prompt_cache_key).not.toBe(chatBody({ parameters: { passed } }).prompt_cache_key)
     const long = { prompt_cache_key: 'k'.repeat(60) }
@@ -399,7 +399,10 @@ describe('fields that some providers take', () => {
 
   test('are as the client wrote them where the key is its own', () => {
     const own = { ...attempt({ parameters: { passed }, quirks: { passes: ['user'] } }), apiKey: 'sk-own' }
-    expect(JSON.parse(chat.requestBody(own))).toMatchObject({ prompt_cache_key: 'session-1', user: 'ada' })
+    expect(JSON.parse(String(chat.requestBody(own)))).toMatchObject({
+      prompt_cache_key: 'session-1',
+      user: 'ada',
+    })
   })
 
   test('do not reach other wires', () => {
@@ -430,7 +433,7 @@ test('marks of the prompt cache reach a provider of the chat wire that takes the
       ...attempt({ messages, quirks: { cacheMarks } }),
       ...(cachesPrompt && { cachesPrompt }),
     })
-  expect(JSON.parse(sent(true, true)).messages[0].content).toEqual([
+  expect(JSON.parse(String(sent(true, true))).messages[0].content).toEqual([
     { type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } },
   ])
   for (const other of [sent(false, true), sent(true, false)]) expect(other).not.toContain('cache_control')

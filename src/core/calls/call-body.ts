@@ -14,7 +14,7 @@ export function writeBody(given: CallContent): string | Buffer {
 export const withMarkedMedia = (content: CallContent): ReturnType<typeof markLongStrings<CallContent>> => {
   const media = kindOf(content).media(content)
   return media.some((part) => inlineChars(part) >= LONG_CHARS)
-    ? markLongStrings(content)
+    ? markLongStrings({ ...content, sentJson: undefined })
     : { value: content, restore: (json) => json }
 }
 

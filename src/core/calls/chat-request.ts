@@ -3,7 +3,7 @@ import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import type { RoutingProfile } from '../auto/routing-profiles.ts'
 import { type Fields, isObject } from '../json/json-object.ts'
-import { type ExactJson, isNestedDeeperThan, jsonOf, MAX_NESTING } from '../json/json-text.ts'
+import { type ExactJson, isNestedDeeperThan, jsonOf, MAX_NESTING, type SentJson } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
 import type { SignedReasoning, ToolCall } from './completion.ts'
@@ -11,6 +11,7 @@ import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from 
 import type { PassedFields } from './passed-fields.ts'
 import { parsePreferences, type RequiredParameters } from './provider-preferences.ts'
 import { CHAT_PARAMETERS, type ReasoningEffort, tokenLimit } from './request-parameters.ts'
+import { sentMessages } from './sent-messages.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 /** Developer messages exist only in extended requests; models without this role receive them as system messages. */
@@ -60,6 +61,8 @@ export interface ChatContent {
   parameters: SamplingParameters
   /** The exact text of `tools` and `response_format`, if parsing alters it; absent: it does not. */
   exactJson?: ExactJson | undefined
+  /** The received bytes of `messages` and `tools`, where they state what these say. Only in the process that read them. */
+  sentJson?: SentJson | undefined
   /**
    * Whether the request has the extended contract (extended-request.ts): its response contains reasoning and log
    * probabilities, and tokens of a provider's prompt cache are charged at their own rates. Absent: false.
@@ -143,11 +146,16 @@ export const parseChatRequest = (body: unknown, exactJson?: ExactJson): ChatRequ
  * fields. `exactJson` is the schemas' text that parsing alters. Throws ApiError `invalid_request` whose `param` is the
  * JSON path of the first offending field.
  */
-export function normalizeChatRequest(body: ChatBody, exactJson?: ExactJson): ChatRequest {
+export function normalizeChatRequest(
+  body: ChatBody,
+  exactJson?: ExactJson,
+  sentJson?: SentJson,
+): ChatRequest {
   const request = requestOf(body, parseMessage, exactJson)
   // A full tool loop is not supported: once the history contains a tool result, definitions are not forwarded.
   const { messages, parameters } = request.content
   if (messages.some((message) => message.role === 'tool')) delete parameters.tools
+  request.content.sentJson = sentMessages(messages, body.messages, sentJson)
   return request
 }
 

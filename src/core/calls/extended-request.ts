@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import { type Fields, isObject } from '../json/json-object.ts'
-import type { ExactJson } from '../json/json-text.ts'
+import type { ExactJson, SentJson } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import {
   ChatBody,
@@ -21,6 +21,7 @@ import { effortAsked, withStandardParts, withToolsOfFunctions } from './field-sp
 import { fieldsWithoutEffect, passedFields } from './passed-fields.ts'
 import { CHAT_MEMBERS } from './read-members.ts'
 import { EXTENDED_PARAMETERS } from './request-parameters.ts'
+import { sentMessages } from './sent-messages.ts'
 import { checkPairs, joinTurns } from './tool-turns.ts'
 import { isGiven } from './unread-members.ts'
 
@@ -140,6 +141,7 @@ export function normalizeExtendedRequest(
   body: ExtendedBody,
   exactJson?: ExactJson,
   open: OpenReasoning = () => null,
+  sentJson?: SentJson,
 ): ChatRequest {
   if (body.provider?.require_parameters !== false) refuseUnhonoured(body)
   const standard = withToolsOfFunctions(body)
@@ -150,7 +152,9 @@ export function normalizeExtendedRequest(
   checkPairs(messages)
   checkBreakpoints(messages)
   Object.assign(parameters, extendedParameters(standard))
-  return { ...request, content: { ...request.content, messages: joinTurns(messages), extended: true } }
+  const joined = joinTurns(messages)
+  const sent = sentMessages(joined, body.messages, sentJson)
+  return { ...request, content: { ...request.content, messages: joined, sentJson: sent, extended: true } }
 }
 
 /** Fields of the official client library that change what an answer is and that no model is sent, with what to use. */

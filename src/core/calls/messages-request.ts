@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { nullable } from '../api/request-fields.ts'
 import type { RoutingProfile } from '../auto/routing-profiles.ts'
 import { isObject } from '../json/json-object.ts'
-import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
+import { isNestedDeeperThan, MAX_NESTING, type SentJson } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
 import {
@@ -34,6 +34,8 @@ export interface NativeContent {
   anyWire?: true
   /** What a provider of the messages wire gets. */
   request: NativeRequest
+  /** See ChatContent; of the members of `request`. */
+  sentJson?: SentJson | undefined
   /** The features of the wire to enable, as its header `anthropic-beta` names them. */
   betas?: readonly string[] | undefined
   /** The prompt of the request, read as that of an extended chat request. */
@@ -157,6 +159,7 @@ interface MessagesOptions {
   betaHeader?: string
   anyWire?: boolean
   open?: OpenReasoning
+  sentJson?: SentJson | undefined
 }
 
 /**
@@ -168,7 +171,7 @@ interface MessagesOptions {
  */
 export function parseMessagesRequest(
   body: MessagesBody,
-  { betaHeader = '', anyWire = false, open = () => null }: MessagesOptions = {},
+  { betaHeader = '', anyWire = false, open = () => null, sentJson }: MessagesOptions = {},
 ): RequestOf<NativeContent> {
   const request = readNative(body, anyWire)
   const edits = request.context_management === undefined ? [] : [CONTEXT_MANAGEMENT_BETA]
@@ -193,6 +196,7 @@ export function parseMessagesRequest(
       ...(Object.keys(opened).length > 0 && { opened }),
       ...(anyWire && { anyWire }),
       ...(routingProfile && { routingProfile }),
+      ...(sentJson && { sentJson }),
     },
   }
 }

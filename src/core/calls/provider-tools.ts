@@ -72,12 +72,14 @@ export const usesAt = (
 const usesUnstated = (quirks: ProviderQuirks = {}): number => quirks.maxToolUses ?? TOOL_USES_MAX
 
 /** The tools with a bound on every search of the web, as held for. */
-export const withBoundedUses = (tools: readonly Fields[], { quirks }: Pick<Provider, 'quirks'>): Fields[] =>
-  tools.map((tool) =>
-    makersTool(tool.type) === 'web_search' && !isUses(tool.max_uses)
-      ? { ...tool, max_uses: usesUnstated(quirks) }
-      : tool,
-  )
+export const withBoundedUses = (
+  tools: readonly Fields[],
+  { quirks }: Pick<Provider, 'quirks'>,
+): readonly Fields[] => {
+  const isUnbounded = ({ type, max_uses: uses }: Fields) => makersTool(type) === 'web_search' && !isUses(uses)
+  if (!tools.some(isUnbounded)) return tools
+  return tools.map((tool) => (isUnbounded(tool) ? { ...tool, max_uses: usesUnstated(quirks) } : tool))
+}
 
 /**
  * The times that a provider counts the prompt: again after each round of its own tools, and it pauses after ten. It fills

@@ -9,13 +9,14 @@ import {
   type JsonListener,
   type JsonScan,
   MAX_NESTING,
+  type SentJson,
   scanJson,
 } from './json-text.ts'
 import { type LongString, longString, parseAround } from './long-strings.ts'
 
-/** The result of parsing a body; `exact`: see exactJsonOf. */
+/** The result of parsing a body; `exact`: see exactJsonOf, `sent`: sentJsonOf. */
 export type ParsedJson =
-  | { kind: 'value'; value: unknown; exact: ExactJson | undefined }
+  | { kind: 'value'; value: unknown; exact: ExactJson | undefined; sent?: SentJson }
   | { kind: Exclude<JsonScan, 'ok'> }
   | { kind: 'invalid' }
 
@@ -32,7 +33,9 @@ export function parseClientJson(json: Buffer, limits: JsonLimits): ParsedJson {
     const around = notes.long.length > 0 ? parseAround(json, notes.long, parseText) : undefined
     if (around === undefined && json.length > (limits.bytes ?? json.length)) return { kind: 'too-long' }
     const value: unknown = around === undefined ? parseText(json.toString()) : around
-    return { kind: 'value', value, exact: exactJsonOf(notes.altered, value) }
+    const isSent = notes.isPlain && notes.long.length === 0 && json.length >= SENT_BYTES_MIN
+    const sent = isSent ? sentJsonOf(json, notes.spans, value) : undefined
+    return { kind: 'value', value, exact: exactJsonOf(notes.altered, value), ...(sent && { sent }) }
   } catch {
     // The caller reports the error to the sender of the body.
     return { kind: 'invalid' }
@@ -43,17 +46,30 @@ const parseWithoutProto = (text: string): unknown =>
   parse(text, { protoAction: 'remove', constructorAction: 'ignore' })
 
 const BACKSLASH = 0x5c
+const COLON = 0x3a
 const UNDERSCORE = 0x5f
+const SENT_FIELDS = [...EXACT_FIELDS, 'messages', 'system'] as const
+type SentField = (typeof SENT_FIELDS)[number]
 /** The first byte of a byte order mark. */
 const BYTE_ORDER_MARK = 0xef
 /** A name of as many characters takes at most this many bytes, with its quotes, when each is an escape. */
 const escapedBytes = (name: string) => 6 * name.length + 2
-const NAME_BYTES_MAX = Math.max(...['__proto__', ...EXACT_FIELDS].map(escapedBytes))
+const NAME_BYTES_MAX = Math.max(...['__proto__', ...SENT_FIELDS].map(escapedBytes))
 /** So many digits are the same number after parsing. */
 const SAFE_DIGITS = 15
 
 /** A longer text is mostly whitespace or escapes, or its field is rejected for its size. */
 const TEXT_BYTES_MAX = 4 * 1024 * 1024
+
+/** A shorter body is written again sooner than its members are compared. */
+const SENT_BYTES_MIN = 16 * 1024
+
+/** The value of a member in the bytes of a body, after its colon, and the names within. */
+interface Span {
+  start: number
+  end: number
+  names: number
+}
 
 /** What must be known of a body before it is parsed. */
 class BodyNotes implements JsonListener {
@@ -62,9 +78,13 @@ class BodyNotes implements JsonListener {
   /** The JSON of exact fields that parsing may alter; of a duplicate name the last counts, as in JSON.parse. */
   readonly altered = new Map<ExactField, string>()
   readonly long: LongString[] = []
+  /** As `altered`. */
+  readonly spans = new Map<SentField, Span>()
   readonly #json: Buffer
-  #field: ExactField | null = null
+  #field: SentField | null = null
   #start = 0
+  /** Within the member. */
+  #names = 0
   #isAltered = false
 
   constructor(json: Buffer) {
@@ -79,9 +99,13 @@ class BodyNotes implements JsonListener {
     if (level === 1) {
       this.#field = this.#fieldNamed(start, end, isEscaped)
       this.#start = end + 1
+      this.#names = 0
       this.#isAltered = false
-      // Names that are integers come first in a parsed object.
-    } else if ((first >= 0x30 && first <= 0x39) || isEscaped) this.#isAltered = true
+      return
+    }
+    this.#names++
+    // Names that are integers come first in a parsed object.
+    if ((first >= 0x30 && first <= 0x39) || isEscaped) this.#isAltered = true
   }
 
   number(start: number): void {
@@ -91,6 +115,8 @@ class BodyNotes implements JsonListener {
   memberEnd(end: number): void {
     const field = this.#field
     if (field === null) return
+    this.spans.set(field, { start: this.#json.indexOf(COLON, this.#start) + 1, end, names: this.#names })
+    if (!isExact(field)) return
     if (!this.#isAltered || end - this.#start > TEXT_BYTES_MAX) this.altered.delete(field)
     else {
       const text = this.#json.toString('utf8', this.#start, end)
@@ -109,13 +135,13 @@ class BodyNotes implements JsonListener {
     return false
   }
 
-  #fieldNamed(start: number, end: number, isEscaped: boolean): ExactField | null {
+  #fieldNamed(start: number, end: number, isEscaped: boolean): SentField | null {
     const chars = end - start - 1
-    const mayBe = isEscaped || EXACT_FIELDS.some(({ length }) => length === chars)
+    const mayBe = isEscaped || SENT_FIELDS.some(({ length }) => length === chars)
     if (!mayBe) return null
     const name = this.#json.toString('utf8', start, end + 1)
-    const matches = (field: ExactField) => name === `"${field}"` || (isEscaped && unescaped(name) === field)
-    return EXACT_FIELDS.find(matches) ?? null
+    const matches = (field: SentField) => name === `"${field}"` || (isEscaped && unescaped(name) === field)
+    return SENT_FIELDS.find(matches) ?? null
   }
 
   /** Whether a number is written as JSON.stringify writes it. */
@@ -128,6 +154,8 @@ class BodyNotes implements JsonListener {
     return String(Number(text)) === text
   }
 }
+
+const isExact = (field: SentField): field is ExactField => EXACT_FIELDS.some((exact) => exact === field)
 
 function unescaped(name: string): unknown {
   try {
@@ -156,6 +184,34 @@ function exactJsonOf(texts: ReadonlyMap<ExactField, string>, value: unknown): Ex
     if (written.json !== parsed && written.names === compact(parsed).names) exact[field] = written.json
   }
   return Object.keys(exact).length > 0 ? exact : undefined
+}
+
+/** Of a surrogate, which may be a lone one. */
+const SURROGATES = ['\\ud', '\\uD']
+
+/**
+ * The bytes of long members that may be sent as they are: without a name that stands twice, of which providers may read
+ * another than we do, and without lone surrogates.
+ */
+function sentJsonOf(json: Buffer, spans: ReadonlyMap<SentField, Span>, value: unknown): SentJson {
+  const sent = new Map<unknown, Uint8Array>()
+  for (const [field, { start, end, names }] of spans) {
+    const bytes = json.subarray(start, end)
+    const read = (value as Record<string, unknown>)[field]
+    const mayBeLone = SURROGATES.some((start) => bytes.includes(start))
+    if (!mayBeLone && namesIn(read, MAX_NESTING - 1) === names) sent.set(read, bytes)
+  }
+  return sent
+}
+
+/** How many names a value holds; NaN if it is nested deeper than `depth`. */
+function namesIn(value: unknown, depth: number): number {
+  if (typeof value !== 'object' || value === null) return 0
+  if (depth === 0) return Number.NaN
+  const parts: unknown[] = Array.isArray(value) ? value : Object.values(value)
+  let names = Array.isArray(value) ? 0 : parts.length
+  for (const part of parts) names += namesIn(part, depth - 1)
+  return names
 }
 
 /** JSON without whitespace, its strings written as JSON.stringify writes them, and how many names it holds. */

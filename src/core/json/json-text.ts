@@ -161,12 +161,27 @@ export type ExactField = (typeof EXACT_FIELDS)[number]
  */
 export type ExactJson = { [field in ExactField]?: string | undefined }
 
-/** An object as JSON, using the exact text of members that have one. */
-export function stringifyExactly(object: Record<string, unknown>, exact?: ExactJson): string {
-  if (!exact) return JSON.stringify(object)
-  const members = Object.entries(object).flatMap(([name, value]) => {
-    if (value === undefined) return []
-    return `${JSON.stringify(name)}:${exact?.[name as ExactField] ?? JSON.stringify(value)}`
-  })
-  return `{${members.join(',')}}`
+/** Members of a body as they were received, by their values, of those that the bytes state without anything else. */
+export type SentJson = ReadonlyMap<unknown, Uint8Array>
+
+/** An object as JSON, using the received bytes of values that have them, and the exact text of members that have one. */
+export function stringifyExactly(
+  object: Record<string, unknown>,
+  exact?: ExactJson,
+  sent?: SentJson,
+): string | Buffer {
+  if (!exact && !sent) return JSON.stringify(object)
+  const members = Object.entries(object).filter(([, value]) => value !== undefined)
+  const pieces: Uint8Array[] = []
+  let text = ''
+  for (const [index, [name, value]] of members.entries()) {
+    text += `${index === 0 ? '{' : ','}${JSON.stringify(name)}:`
+    const bytes = sent?.get(value)
+    if (bytes) {
+      pieces.push(Buffer.from(text), bytes)
+      text = ''
+    } else text += exact?.[name as ExactField] ?? JSON.stringify(value)
+  }
+  text += members.length === 0 ? '{}' : '}'
+  return pieces.length === 0 ? text : Buffer.concat([...pieces, Buffer.from(text)])
 }

@@ -129,6 +129,7 @@ export async function serveCall(
   // The request object lives as long as its response, so that its text is released here.
   request.body = undefined
   request.exactJson = undefined
+  request.sentJson = undefined
   refuseLongPrompt(call.content, request, deps.limits)
   // Reading a long request took tens of milliseconds, and so does bounding it.
   if (bodyBytes > LONG_BODY_BYTES) await nextTurn()

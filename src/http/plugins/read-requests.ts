@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import type { TSchema } from 'typebox'
 import { createValidator } from '../../core/api/schema-validator.ts'
-import type { ExactJson } from '../../core/json/json-text.ts'
+import type { ExactJson, SentJson } from '../../core/json/json-text.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import {
   type BodyBudgetLimits,
@@ -27,6 +27,8 @@ declare module 'fastify' {
     bodyBytes: number
     /** The JSON of schemas in the body that parsing alters; undefined before parsing, and if there is none. */
     exactJson: ExactJson | undefined
+    /** The long members of the body as they were received; undefined before parsing, and of a short body. */
+    sentJson: SentJson | undefined
     /** The body's reservation in the budget of this instance; null if `weighBody` did not run. */
     bodyReservation: BodyReservation | null
   }
@@ -143,6 +145,7 @@ export const parseJson = plugin<ParseJsonOptions>(
   async (app, { limits: { bodyIdleMs: idleMs } }) => {
     app.decorateRequest('bodyBytes', 0)
     app.decorateRequest('exactJson', undefined)
+    app.decorateRequest('sentJson', undefined)
     app.removeAllContentTypeParsers()
     app.addHook('preParsing', ({ headers }, _reply, _payload, done) => {
       const { 'content-encoding': encoding = 'identity' } = headers
@@ -163,8 +166,9 @@ export const parseJson = plugin<ParseJsonOptions>(
       if (body.length === 0 && request.routeOptions.schema?.body === undefined) return undefined
       // Decoding would silently replace invalid bytes by U+FFFD.
       if (!isUtf8(body)) throw new ApiError('invalid_json', 'The request body is not valid UTF-8.')
-      const { value, exact } = await parseBody(body)
+      const { value, exact, sent } = await parseBody(body)
       request.exactJson = exact
+      request.sentJson = sent
       return value
     })
   },

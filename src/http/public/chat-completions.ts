@@ -58,9 +58,9 @@ type ChatRouteRequest = FastifyRequest & { body: ChatBody }
 /** The call of a chat's request, and how it is served. */
 function readChat(
   { body, preset, leftOut }: CallBody<ChatBody>,
-  { body: sent, exactJson }: ChatRouteRequest,
+  { body: sent, exactJson, sentJson }: ChatRouteRequest,
 ): [ChatRequest, ServeOptions] {
-  const call = normalizeChatRequest(body, exactJson)
+  const call = normalizeChatRequest(body, exactJson, sentJson)
   // Requests whose schemas differ only in what parsing alters are different requests.
   const fingerprint = { ...sent, ...exactJson }
   return [call, { fingerprint, format: CHAT_FORMAT, preset, ignored: leftOut }]

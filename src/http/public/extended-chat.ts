@@ -24,10 +24,10 @@ export const extendedChatRoute =
         },
       },
       async (request, reply) => {
-        const { body: sent, exactJson } = request
+        const { body: sent, exactJson, sentJson } = request
         const { body, preset } = await withPreset(request, presetCache, onChat)
         const key = callingKey(request)
-        const call = normalizeExtendedRequest(body, exactJson, reasoningBox.opener(key.accountId))
+        const call = normalizeExtendedRequest(body, exactJson, reasoningBox.opener(key.accountId), sentJson)
         const options = {
           // The same body is another request on another surface.
           fingerprint: { surface: path, body: { ...sent, ...exactJson } },

@@ -73,7 +73,12 @@ export const messagesRoute =
         const { body, preset, leftOut = [] } = await withPreset(request, presetCache, onMessages)
         const key = callingKey(request)
         const open = reasoningBox.opener(key.accountId)
-        const call = parseMessagesRequest(body, { betaHeader: betasOf(request), anyWire, open })
+        const call = parseMessagesRequest(body, {
+          betaHeader: betasOf(request),
+          anyWire,
+          open,
+          sentJson: request.sentJson,
+        })
         const options = {
           // The same body on another surface is another request.
           fingerprint: [path, request.body],

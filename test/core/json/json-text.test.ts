@@ -24,7 +24,7 @@ function forwarded(tools: string): string {
   const { value, exact } = parsed(
     `{"messages":[{"tools":["no"]}],\n "tools" :${tools} ,"response_format":{}}`,
   )
-  return stringifyExactly({ tools: value.tools }, exact).slice('{"tools":'.length, -1)
+  return stringifyExactly({ tools: value.tools }, exact).toString().slice('{"tools":'.length, -1)
 }
 
 const number = fc.oneof(
