@@ -284,7 +284,7 @@ describe("the operator's commands", () => {
     await json('admin', 'account', 'credit', account, '--amount', '1')
     const drifted = await newAccount()
     await createHoldStore(redis).load(drifted, { balancePico: 5_000_000_000_000n, version: 1n })
-    await redis.incrby(accountKeys(drifted).avail, 1)
+    await redis.hincrby(accountKeys(drifted).record, 'avail', 1)
     await openHold(redis, account, 'chatcmpl_01J00000000000000000000000', 7n)
     await ledger.postgres.$executeRawUnsafe(
       'UPDATE accounts SET balance_pico = balance_pico + 1 WHERE id = $1',

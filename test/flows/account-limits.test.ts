@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
+import { openCalls } from '../helpers/open-hold.ts'
 import { postAs } from '../helpers/requests.ts'
 import { testStack } from '../helpers/resources.ts'
 
@@ -50,7 +50,7 @@ const succeeded = (statuses: number[]) => statuses.filter((status) => status ===
 test('the operator raises and lowers what an account may have open, everywhere without waiting for the reload', async () => {
   const { accountId, keys } = await twoKeys()
   expect(succeeded(await storm(keys))).toBe(ACCOUNT_CALLS)
-  expect(await stack.redis.zcard(accountKeys(accountId).open)).toBe(0)
+  expect(await openCalls(stack.redis, accountId)).toBe(0)
   const limit = (calls: string) =>
     stack.command('admin', 'account', 'limits', accountId, '--concurrency', calls)
   expect((await limit('3')).json).toMatchObject({ concurrent_calls: 3, requests_per_minute: null })

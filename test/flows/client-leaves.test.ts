@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { openEvents } from '../helpers/open-events.ts'
+import { openCalls } from '../helpers/open-hold.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
 
 /** A tenth of a second; the slow answers take four when nobody ends them. */
@@ -35,7 +35,7 @@ beforeAll(() => {
 beforeEach(() => stack.providers.reset())
 afterEach(async () => {
   await expectLedgerInOrder(stack)
-  expect(await stack.redis.zcard(apiKeyKeys(accountId, keyId).open)).toBe(0)
+  expect(await openCalls(stack.redis, accountId, keyId)).toBe(0)
 })
 
 /** Milliseconds from now until the provider sees its request abandoned. */

@@ -12,7 +12,7 @@ const stack = testStack({
 })
 const caller = testAccount(stack, '5.00')
 
-const figures = () => stack.redis.get(accountKeys(caller.accountId).held)
+const figures = () => stack.redis.hget(accountKeys(caller.accountId).record, 'held')
 
 describe('while no worker runs', () => {
   test('a call that waited its time out is answered 408, has given its hold back by then, leaves the queue, and costs nothing', async () => {

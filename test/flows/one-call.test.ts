@@ -55,6 +55,42 @@ async function redisBytes() {
   return { received: figure('total_net_input_bytes'), sent: figure('total_net_output_bytes') }
 }
 
+interface ScriptRun {
+  /** Itself and the commands inside it. */
+  commands: number
+  /** Of its arguments. */
+  bytes: number
+  text: string
+}
+
+/** The scripts that Redis runs while something runs. */
+async function scriptsDuring(run: () => Promise<void>): Promise<ScriptRun[]> {
+  const monitor = await stack.redis.monitor()
+  const scripts: ScriptRun[] = []
+  monitor.on('monitor', (_time: string, args: string[], source: string) => {
+    const text = args.join(' ')
+    const last = scripts.at(-1)
+    if (source === 'lua' && last) {
+      last.commands += 1
+      last.text += ` ${text}`
+    } else if (args[0]?.startsWith('eval')) {
+      scripts.push({ commands: 1, bytes: args.reduce((sum, arg) => sum + arg.length, 0), text })
+    }
+  })
+  const end = `monitored until ${Date.now()}`
+  const isSeen = new Promise<void>((resolve) => {
+    monitor.on('monitor', (_time: string, args: string[]) => args[1] === end && resolve())
+  })
+  try {
+    await run()
+    await stack.redis.echo(end)
+    await isSeen
+  } finally {
+    monitor.disconnect()
+  }
+  return scripts
+}
+
 describe('one call through the whole gateway', () => {
   test('is answered in one piece and charged exactly', async () => {
     const response = await call({ model: 'test/plain' })
@@ -127,6 +163,30 @@ describe('one call through the whole gateway', () => {
     expect((after.received - before.received) / body.length, 'bytes to Redis').toBeLessThan(1.2)
     expect((after.sent - before.sent) / body.length, 'bytes from Redis').toBeLessThan(1.2)
     await stack.settled(owner.accountId)
+  })
+
+  test('alone runs so many commands of Redis: admission, claim, end, and its settlement', async () => {
+    // Redis has the scripts then.
+    await (await call({ model: 'test/plain' })).text()
+    await stack.settled(owner.accountId)
+    let id = ''
+    const scripts = await scriptsDuring(async () => {
+      id = JSON.parse(await (await call({ model: 'test/plain' })).text()).id
+      await stack.settled(owner.accountId)
+    })
+    const naming = (one: string) => scripts.filter(({ text }) => text.includes(one))
+    const settlement = /settle_[0-9A-Z]{26}/.exec(
+      naming(id)
+        .map(({ text }) => text)
+        .join(),
+    )![0]
+    // By the script and its first key, since a step may be sent again.
+    const ofCall = new Map(
+      [...naming(id), ...naming(settlement)].map((script) => [script.text.split(' ', 4).join(), script]),
+    )
+    const runs = scripts.filter((script) => [...ofCall.values()].includes(script))
+    expect(runs.map(({ commands }) => commands)).toEqual([10, 11, 20, 9, 4, 8])
+    expect(runs.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(4_000)
   })
 
   test('is refused at once while too many calls wait to be settled, and taken again afterwards', async () => {

@@ -83,12 +83,12 @@ export async function expectLedgerInOrder(stack: TestStack): Promise<void> {
   const { redis, postgres } = stack
   const listed = shardNumbers(redis).map((shard) => redis.shard(shard).smembers(listedAccounts(shard)))
   for (const accountId of (await Promise.all(listed)).flat()) {
-    const [client, keys] = [redisOf(accountId, redis), accountKeys(accountId, redis)]
+    const [client, { record }] = [redisOf(accountId, redis), accountKeys(accountId, redis)]
     // Awaited: a worker that restates what Redis lost opens holds of settled calls again for a moment.
     await eventually(async () => {
-      expect(await client.hlen(keys.holds)).toBe(0)
+      expect(await createHoldStore(redis).openHolds(accountId)).toEqual([])
       const { balancePico } = await postgres.account.findUniqueOrThrow({ where: { id: accountId } })
-      const [held, available] = await client.mget(keys.held, keys.avail)
+      const [held, available] = await client.hmget(record, 'held', 'avail')
       // An account that was not used since Redis lost its data is not loaded, and has no holds.
       expect({ held: held ?? '0', available: available ?? String(balancePico) }).toEqual({
         held: '0',

@@ -9,6 +9,7 @@ import pino, { type Logger } from 'pino'
 import { createAccountStore } from '../../src/accounts/account-store.ts'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore, type NewKey } from '../../src/accounts/key-store.ts'
+import { readHolds } from '../../src/billing/holds/admission.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import { admin } from '../../src/cli/admin.ts'
 import { audit } from '../../src/cli/audit.ts'
@@ -288,12 +289,12 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
       while (Date.now() < deadline) {
         const shard = shardOf(accountId, redis)
         const client = redis.shard(shard)
-        const holds = await client.hlen(accountKeys(accountId, redis).holds)
+        const holds = readHolds(await client.hgetall(accountKeys(accountId, redis).record))
         const [waiting, active] = await Promise.all([
           client.llen(`${queuePrefix(shard)}:settlement:wait`),
           client.llen(`${queuePrefix(shard)}:settlement:active`),
         ])
-        if (holds === 0 && waiting === 0 && active === 0) return
+        if (holds.length === 0 && waiting === 0 && active === 0) return
         await delay(20)
       }
       throw new Error(`holds of ${accountId} are still open`)

@@ -216,8 +216,8 @@ describe('the order of checks', () => {
       jobs: await stack.redis.get(`${queuePrefix(0)}:dispatch:events:length`),
       dispatched: await stack.redis.xlen(`${queuePrefix(0)}:dispatch:events`),
       settlements: await stack.redis.xlen(`${queuePrefix(0)}:settlement:events`),
-      holds: await stack.redis.keys(accountKeys('*').holds),
-      held: await stack.redis.get(accountKeys(owner.accountId).held),
+      accounts: await stack.redis.keys(accountKeys('*').record),
+      held: await stack.redis.hget(accountKeys(owner.accountId).record, 'held'),
       records: await stack.postgres.callRecord.count(),
       upstream: stack.providers.log.received,
     }

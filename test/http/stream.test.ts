@@ -489,5 +489,5 @@ test('leaves the account with its opening balance less exactly what was charged'
   })
   const account = await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })
   expect(account.balancePico).toBe(BALANCE_PICO - charged._sum.chargePico!)
-  expect(await stack.redis.get(accountKeys(accountId).avail)).toBe(String(account.balancePico))
+  expect(await stack.redis.hget(accountKeys(accountId).record, 'avail')).toBe(String(account.balancePico))
 })

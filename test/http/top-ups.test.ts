@@ -67,7 +67,7 @@ describe('top-ups', () => {
     return { usd: Number(balancePico) / 1e12, owed: Number(owedPico) / 1e12, state }
   }
   const spendable = async (accountId: string) =>
-    Number(await stack.redis.get(accountKeys(accountId).avail)) / 1e12
+    Number(await stack.redis.hget(accountKeys(accountId).record, 'avail')) / 1e12
 
   describe('by card', () => {
     test('a balance is filled when the checkout settles, not before, and can be spent at once', async () => {

@@ -39,6 +39,7 @@ import { type FinishModels, finishCalls } from './model-finish.ts'
 import { ModelPostgres } from './model-postgres.ts'
 import { ModelQueue } from './model-queue.ts'
 import { ModelRedis } from './model-redis.ts'
+import { holdsOf } from './model-scripts.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import {
   connectRedis,
@@ -199,10 +200,11 @@ export class Gateway {
     return shardOf(accountId, this) % this.redis.length
   }
 
-  /** What Redis knows of an account, and its keys. */
+  /** What Redis knows of an account, and its record. */
   cacheOf(accountId: string) {
     const { data } = this.redis[this.serverOf(accountId)]!
-    return { data, keys: accountKeys(accountId, this) }
+    const record: ReadonlyMap<string, string> = data.hash(accountKeys(accountId, this).record)
+    return { data, record, holds: holdsOf(record), avail: record.get('avail') ?? null }
   }
 
   /** The key of what is left of a budget. */

@@ -66,12 +66,11 @@ export function brokenLaw(world: World): string | null {
 
 function brokenGate(world: World, accountId: string): string | null {
   const { gateway } = world
-  const { data, keys } = gateway.cacheOf(accountId)
-  const held = BigInt(data.get(keys.held) ?? '0')
-  let holds = 0n
-  for (const hold of data.hashes.get(keys.holds)?.values() ?? []) holds += BigInt(hold.split(':')[0]!)
-  if (holds !== held) return `the open holds sum to ${holds}, held says ${held}`
-  const [avail, ver] = [data.get(keys.avail), data.get(keys.ver)]
+  const { record, holds, avail } = gateway.cacheOf(accountId)
+  const held = BigInt(record.get('held') ?? '0')
+  const sum = holds.reduce((total, { amount }) => total + amount, 0n)
+  if (sum !== held) return `the open holds sum to ${sum}, held says ${held}`
+  const ver = record.get('ver')
   if (avail === null) return null
   const base = gateway.ledger.accounts.get(accountId)?.history.get(BigInt(ver ?? '-1'))
   if (base === undefined) return `the holds is at version ${ver}, which the ledger never had`
@@ -87,9 +86,8 @@ function brokenGate(world: World, accountId: string): string | null {
 /** Charges inside the balance at a version whose holds are still open. */
 function countedTwice({ gateway }: World, accountId: string, version: bigint): bigint {
   let sum = 0n
-  const { data, keys } = gateway.cacheOf(accountId)
-  for (const callId of data.hashes.get(keys.holds)?.keys() ?? []) {
-    const settled = gateway.ledger.chargedAt.get(callId)
+  for (const { id } of gateway.cacheOf(accountId).holds) {
+    const settled = gateway.ledger.chargedAt.get(id)
     if (settled && settled.version <= version) sum += settled.chargePico
   }
   return sum
@@ -167,11 +165,11 @@ function brokenPromise(world: World, call: ClientCall): string | null {
   // Settled twice, by the worker that was lost and by the one that took over: the hold is down to the lesser charge.
   if (call.status !== 'whole' && excuses.maySettleUnheard) return null
   // A balance cache that is not loaded admits nothing that the hold would have to be kept from.
-  const { data, keys } = gateway.cacheOf(call.accountId)
-  if (data.get(keys.avail) === null) return null
-  const hold = data.hashes.get(keys.holds)?.get(call.id)
-  if (BigInt(pending.chargePico) > BigInt(hold?.split(':')[0] ?? '0')) {
-    return `its settlement of ${pending.chargePico} waits, and its hold is ${hold ?? 'gone'}`
+  const { holds, avail } = gateway.cacheOf(call.accountId)
+  if (avail === null) return null
+  const hold = holds.find(({ id }) => id === call.id)
+  if (BigInt(pending.chargePico) > (hold?.amount ?? 0n)) {
+    return `its settlement of ${pending.chargePico} waits, and its hold is ${hold?.amount ?? 'gone'}`
   }
   return null
 }
@@ -183,9 +181,8 @@ const isSweptAsLost = ({ requestedModel }: SettlementRecord): boolean => request
 function heldTooMuch(world: World, call: ClientCall, chargePico: bigint): string | null {
   const { gateway } = world
   if (call.status !== 'whole' || world.excusesOf(call.accountId).mayHoldMore) return null
-  const { data, keys } = gateway.cacheOf(call.accountId)
-  const hold = data.hashes.get(keys.holds)?.get(call.id)
-  const heldPico = BigInt(hold?.split(':')[0] ?? '0')
+  const hold = gateway.cacheOf(call.accountId).holds.find(({ id }) => id === call.id)
+  const heldPico = hold?.amount ?? 0n
   return heldPico > chargePico ? `its client saw the end, and ${heldPico} are held for ${chargePico}` : null
 }
 
@@ -250,12 +247,9 @@ const isKept = ({ workers }: World, callId: string): boolean =>
 export function brokenRest(world: World): string | null {
   const { gateway } = world
   for (const accountId of world.accountIds) {
-    const { data, keys } = gateway.cacheOf(accountId)
-    const open = [...(data.hashes.get(keys.holds)?.keys() ?? [])].filter(
-      (id) => !gateway.ledger.quarantined.has(id),
-    )
+    const { holds, avail } = gateway.cacheOf(accountId)
+    const open = holds.map(({ id }) => id).filter((id) => !gateway.ledger.quarantined.has(id))
     if (open.length > 0) return `${accountId}: holds are open: ${open}`
-    const avail = data.get(keys.avail)
     const { balancePico } = gateway.ledger.balance(accountId)!
     const isUndisputed = quarantinedOf(world, accountId).length === 0
     if (avail !== null && isUndisputed && BigInt(avail) !== balancePico) {

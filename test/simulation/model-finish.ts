@@ -2,12 +2,7 @@ import type { FinishResult, FinishStep } from '../../src/calls/worker/finish-cal
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import type { Frame } from '../../src/core/calls/frames.ts'
 import type { SettlementJob } from '../../src/platform/queues/queues.ts'
-import {
-  accountKeys,
-  apiKeyKeys,
-  type Sharded,
-  unacknowledgedEndsKey,
-} from '../../src/platform/redis/redis-keys.ts'
+import { accountKeys, type Sharded, unacknowledgedEndsKey } from '../../src/platform/redis/redis-keys.ts'
 import type { ModelQueue } from './model-queue.ts'
 import type { ModelRedis } from './model-redis.ts'
 import { endInGate } from './model-scripts.ts'
@@ -45,10 +40,8 @@ export function finishCalls(
     return 'finished'
   })
   for (const { record, claim } of finished) {
-    const { accountId, keyId, id, chargePico } = record
-    const keys = accountKeys(accountId, models)
-    const open = apiKeyKeys(accountId, keyId, models).open
-    endInGate(data, [keys.avail, keys.held, keys.holds, open, keys.open], [keys.prefix, id, chargePico])
+    const { accountId, id, chargePico } = record
+    endInGate(data, [accountKeys(accountId, models).record], [id, chargePico])
     if (claim !== 'any') dispatch.jobs.delete(id)
   }
   if (finished.length > 0) {

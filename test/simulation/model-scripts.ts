@@ -9,10 +9,37 @@ type Names<Count extends number, So extends string[] = []> = So['length'] extend
 
 const WINDOW_MS = 60_000
 
+/** The record of an account, and the prefix of its other keys. */
+const readRecord = (redis: ModelRedis, key: string) => ({
+  record: redis.hash(key),
+  prefix: key.replace(/ver$/, ''),
+  get: (field: string): string | null => redis.hash(key).get(field) ?? null,
+  add: (field: string, by: bigint) => {
+    const sum = BigInt(redis.hash(key).get(field) ?? '0') + by
+    redis.hash(key).set(field, String(sum))
+  },
+})
+
+/** Its holds, see holds.lua. */
+export function holdsOf(record: ReadonlyMap<string, string>) {
+  return [...record].flatMap(([id, text]) => {
+    const parts = text.split(':')
+    if (parts.length !== 6) return []
+    const [amount, limit, key, draws, deadline, bytes] = parts as Names<6>
+    return { id, amount: BigInt(amount), limit, key, draws, deadline, isOpen: bytes !== '' }
+  })
+}
+type Hold = ReturnType<typeof holdsOf>[number]
+
+const holdOf = (record: ReadonlyMap<string, string>, id: string): Hold | undefined =>
+  holdsOf(record).find((hold) => hold.id === id)
+
+const writeHold = (record: Map<string, string>, { id, amount, limit, key, draws, deadline, isOpen }: Hold) =>
+  record.set(id, [amount, limit, key, draws, deadline, isOpen ? '0' : ''].join(':'))
+
 /** src/billing/holds/admit.lua */
 const admit: Script = (redis, keys, args) => {
-  const [avail, held, holds, expiry, rate, open, accountRate, accountOpen, , , , mark] = keys as Names<12>
-  const allowances = keys.slice(12)
+  const { record, prefix, get, add } = readRecord(redis, keys[0]!)
   const [id, lifetime, amountText, flexible, promptCost, completionRate, limitText] = args as string[]
   const [maxRequests, maxTokens, tokens, maxOpen] = args.slice(7, 11).map(Number) as [
     number,
@@ -22,9 +49,15 @@ const admit: Script = (redis, keys, args) => {
   ]
   const [key, draws] = args.slice(11, 13) as [string, string]
   const [accountMaxRequests, accountMaxOpen] = args.slice(13, 15).map(Number) as [number, number]
+  const allowances = allowancesOf(prefix, key, draws)
+  const mark = `${prefix.replace(/[^:]+:$/, '')}admitted:${id}`
+  const openOf = (ofKey: boolean) => {
+    const holds = holdsOf(record).filter((hold) => hold.isOpen && (!ofKey || hold.key === key))
+    return holds.length
+  }
 
-  const ofKey = readWindow(redis, rate, maxRequests)
-  const ofAccount = readWindow(redis, accountRate, accountMaxRequests)
+  const ofKey = readWindow(redis, `${prefix}key:${key}:window`, maxRequests)
+  const ofAccount = readWindow(redis, `${prefix}window`, accountMaxRequests)
   let tokensLeft = maxTokens - ofKey.used - ofKey.lastUsed * (1 - ofKey.elapsed)
   const answer = (outcome: string, ...more: unknown[]) => {
     const tighter = ofAccount.left < ofKey.left ? ofAccount : ofKey
@@ -39,31 +72,26 @@ const admit: Script = (redis, keys, args) => {
   }
   const job = args[20]!
   const marked = redis.get(mark)
-  if (job !== '' && marked !== null)
-    return answer('ok', amountText, limitText, redis.sortedSet(accountOpen).size, Number(marked))
-  const previous = redis.hash(holds).get(id!)
-  if (previous !== undefined) {
-    const [amount, granted] = previous.split(':')
-    return answer('ok', amount, granted, redis.sortedSet(accountOpen).size, 0)
-  }
+  if (job !== '' && marked !== null) return answer('ok', amountText, limitText, openOf(false), Number(marked))
+  const previous = holdOf(record, id!)
+  if (previous) return answer('ok', String(previous.amount), previous.limit, openOf(false), 0)
   if (args[16] !== '' && redis.nowMs > Number(args[16])) return answer('late')
   if (ofKey.left < 1) return answer('rate', WINDOW_MS, 'key')
   if (ofAccount.left < 1) return answer('rate', WINDOW_MS, 'account')
   if (tokensLeft < tokens) return answer('rate', WINDOW_MS, 'key')
-  const [openOfKey, openOfAccount] = [redis.sortedSet(open), redis.sortedSet(accountOpen)]
-  const hasSlot = (calls: Map<string, number>, max: number) => {
-    if (calls.size < max) return true
-    for (const [member, deadline] of calls) if (deadline <= redis.nowMs) calls.delete(member)
-    return calls.size < max
+  const hasSlot = (isOfKey: boolean, max: number) => {
+    if (openOf(isOfKey) < max) return true
+    for (const hold of holdsOf(record))
+      if (hold.isOpen && Number(hold.deadline) <= redis.nowMs) writeHold(record, { ...hold, isOpen: false })
+    return openOf(isOfKey) < max
   }
-  if (!hasSlot(openOfKey, maxOpen)) return answer('concurrency', 1000, 'key')
-  if (!hasSlot(openOfAccount, accountMaxOpen)) return answer('concurrency', 1000, 'account')
-  if (redis.get(avail) === null) return answer('load-balance')
+  if (!hasSlot(true, maxOpen)) return answer('concurrency', 1000, 'key')
+  if (!hasSlot(false, accountMaxOpen)) return answer('concurrency', 1000, 'account')
+  if (get('avail') === null) return answer('load-balance')
   const missing = allowances.flatMap((left, index) => (redis.get(left) === null ? index + 1 : []))
   if (missing.length > 0) return answer('load-allowance', ...missing)
 
-  const bounds = [avail, ...allowances]
-  const left = () => bounds.map((bound) => BigInt(redis.get(bound)!))
+  const left = () => [get('avail'), ...allowances.map((bound) => redis.get(bound))].map((one) => BigInt(one!))
   /** What was short: the balance, or the budget that has least left. */
   let short: [outcome: string, budget?: number] | null = null
   const take = (sum: bigint): boolean => {
@@ -72,7 +100,8 @@ const admit: Script = (redis, keys, args) => {
     const budget = least < 0n ? rests.indexOf(least) + 1 : undefined
     short = balance! < 0n ? ['balance'] : budget === undefined ? null : ['allowance', budget]
     if (short !== null) return false
-    for (const bound of bounds) redis.add(bound, -sum)
+    for (const bound of allowances) redis.add(bound, -sum)
+    add('avail', -sum)
     return true
   }
   const refused = (available: bigint, affords: bigint) => {
@@ -94,11 +123,10 @@ const admit: Script = (redis, keys, args) => {
     limit = String(affords)
     if (!take(amount)) return refused(available, affords)
   }
-  if (BigInt(redis.get(held) ?? '0') === 0n) listAccount(redis, held)
-  redis.add(held, amount)
-  redis.hash(holds).set(id!, `${amount}:${limit}:${key}:${draws}`)
-  redis.sortedSet(expiry).set(id!, redis.nowMs + Number(lifetime))
-  for (const calls of [openOfKey, openOfAccount]) calls.set(id!, redis.nowMs + Number(lifetime))
+  listAccount(redis, keys[0]!)
+  add('held', amount)
+  const deadline = String(redis.nowMs + Number(lifetime))
+  writeHold(record, { id: id!, amount, limit, key, draws, deadline, isOpen: true })
   for (const counts of [ofKey, ofAccount]) countCall(counts, tokens)
   tokensLeft -= tokens
   let enqueued = 0
@@ -107,7 +135,7 @@ const admit: Script = (redis, keys, args) => {
     enqueued = redis.enqueueCall(id!, JSON.parse(job), token === '' ? null : { token, lockMs })
     if (enqueued > 0) redis.strings.set(mark, String(enqueued))
   }
-  return answer('ok', String(amount), limit, openOfAccount.size, enqueued)
+  return answer('ok', String(amount), limit, openOf(false), enqueued)
 }
 
 /** The counts of a sliding window, as admit.lua reads them. */
@@ -166,138 +194,123 @@ const changeLoaded = (redis: ModelRedis, allowances: readonly string[], by: bigi
 }
 
 /** `list_account` of src/billing/holds/holds.lua */
-function listAccount(redis: ModelRedis, held: string): void {
-  const [tag, account] = held.split(':acct_') as Names<2>
-  redis.set(`${tag}:accounts`).add(`acct_${account.replace(/:held$/, '')}`)
+function listAccount(redis: ModelRedis, record: string): void {
+  const [, tag, account] = /^(.*:)([^:]+):ver$/.exec(record)!
+  redis.set(`${tag}accounts`).add(account!)
 }
 
 /** src/billing/holds/apply.lua */
-const apply: Script = (redis, keys, args) => {
-  const [avail, held, holds, expiry, ver, loading, accountOpen] = keys as Names<7>
-  const [prefix, balance, version, epoch, ...settled] = args as [string, string, string, string, ...string[]]
-  const load = epoch === '*' || (epoch !== '' && redis.get(loading) === epoch)
+const apply: Script = (redis, [key], args) => {
+  const { record, prefix, get, add } = readRecord(redis, key!)
+  const [balance, version, epoch, ...settled] = args as [string, string, string, ...string[]]
+  const load = epoch === '*' || (epoch !== '' && redis.get(`${prefix}loading`) === epoch)
   const released: bigint[] = []
   for (let index = 0; index < settled.length; index += 2) {
-    const id = settled[index]!
-    const hold = redis.hash(holds).get(id)
-    if (hold === undefined) continue
-    const [amount, , key, draws] = hold.split(':')
-    redis.add(held, -BigInt(amount!))
-    changeLoaded(redis, allowancesOf(prefix, key!, draws!), BigInt(amount!) - BigInt(settled[index + 1]!))
-    redis.hash(holds).delete(id)
-    redis.sortedSet(expiry).delete(id)
-    redis.sortedSet(`${prefix}key:${key}:open`).delete(id)
-    redis.sortedSet(accountOpen).delete(id)
-    released.push(BigInt(amount!))
+    const hold = holdOf(record, settled[index]!)
+    if (!hold) continue
+    add('held', -hold.amount)
+    const freed = hold.amount - BigInt(settled[index + 1]!)
+    changeLoaded(redis, allowancesOf(prefix, hold.key, hold.draws), freed)
+    record.delete(hold.id)
+    released.push(hold.amount)
   }
-  const known = BigInt(redis.get(ver) ?? '-1')
+  const known = BigInt(get('ver') ?? '-1')
   const newer = BigInt(version) > known
-  const loaded = redis.get(avail) !== null
-  if (load && loaded) return [redis.get(avail), redis.get(held) ?? '0']
-  if (newer || load) listAccount(redis, held)
-  if (newer) redis.strings.set(ver, version)
+  const loaded = get('avail') !== null
+  if (load && loaded) return [get('avail'), get('held') ?? '0']
+  if (newer || load) listAccount(redis, key!)
+  if (newer) record.set('ver', version)
   if ((loaded && newer) || (!loaded && load && BigInt(version) >= known)) {
-    redis.strings.set(avail, balance)
-    redis.add(avail, -BigInt(redis.get(held) ?? '0'))
+    record.set('avail', String(BigInt(balance) - BigInt(get('held') ?? '0')))
   } else if (loaded) {
-    for (const amount of released) redis.add(avail, amount)
+    for (const amount of released) add('avail', amount)
   }
-  return [redis.get(avail), redis.get(held) ?? '0']
+  return [get('avail'), get('held') ?? '0']
 }
 
 /** src/billing/holds/restore-hold.lua */
-const restoreHold: Script = (redis, keys, args) => {
-  const [avail, held, holds, expiry, open, accountOpen] = keys as Names<6>
-  const [id, amount, limit, key, draws, deadline, isOpen, prefix] = args as Names<8>
-  if (redis.hash(holds).has(id)) return 0
-  if (BigInt(redis.get(held) ?? '0') === 0n) listAccount(redis, held)
-  redis.hash(holds).set(id, `${amount}:${limit}:${key}:${draws}`)
-  redis.add(held, BigInt(amount))
-  redis.sortedSet(expiry).set(id, Number(deadline))
-  if (isOpen === '1')
-    for (const calls of [open, accountOpen]) redis.sortedSet(calls).set(id, Number(deadline))
-  if (redis.get(avail) !== null) redis.add(avail, -BigInt(amount))
+const restoreHold: Script = (redis, [ofAccount], args) => {
+  const { record, prefix, get, add } = readRecord(redis, ofAccount!)
+  const [id, amount, limit, key, draws, deadline, isOpen] = args as Names<7>
+  if (holdOf(record, id)) return 0
+  listAccount(redis, ofAccount!)
+  writeHold(record, { id, amount: BigInt(amount), limit, key, draws, deadline, isOpen: isOpen === '1' })
+  add('held', BigInt(amount))
+  if (get('avail') !== null) add('avail', -BigInt(amount))
   for (const left of allowancesOf(prefix, key, draws)) redis.strings.delete(left)
   return 1
 }
 
-/** `end_calls` of src/billing/holds/holds.lua */
-export const endInGate: Script = (redis, [avail, held, holds, open, accountOpen], [prefix, id, charge]) => {
-  for (const calls of [open, accountOpen]) redis.sortedSet(calls!).delete(id!)
-  const hold = redis.hash(holds!).get(id!)
+/** `end_call` of src/billing/holds/holds.lua */
+export const endInGate: Script = (redis, [ofAccount], [id, charge]) => {
+  const { record, prefix, get, add } = readRecord(redis, ofAccount!)
+  const hold = holdOf(record, id!)
   if (hold === undefined) return 0
-  const [amount, ...rest] = hold.split(':')
-  const [, key, draws] = rest
-  const freed = BigInt(amount!) - BigInt(charge!)
+  const freed = hold.amount - BigInt(charge!)
+  writeHold(record, { ...hold, amount: freed > 0n ? BigInt(charge!) : hold.amount, isOpen: false })
   if (freed <= 0n) return 0
-  redis.hash(holds!).set(id!, [charge, ...rest].join(':'))
-  redis.add(held!, -freed)
-  if (redis.get(avail!) !== null) redis.add(avail!, freed)
-  changeLoaded(redis, allowancesOf(prefix!, key!, draws!), freed)
+  add('held', -freed)
+  if (get('avail') !== null) add('avail', freed)
+  changeLoaded(redis, allowancesOf(prefix, hold.key, hold.draws), freed)
   return 1
 }
 
 /** src/billing/holds/allowance.lua */
 const allowance: Script = (redis, keys, args) => {
-  const [left, holds] = keys as Names<2>
-  const [mode, prefix, draw, budget, spent, , ...listed] = args as Names<6>
+  const [left, ofAccount] = keys as Names<2>
+  const { record, prefix } = readRecord(redis, ofAccount)
+  const [mode, draw, budget, spent, , ...listed] = args as Names<5>
   const known = redis.get(left)
   if (mode === 'load' && known !== null) return ['known', known, null]
   const charges = new Map<string, string>()
   for (let index = 0; index < listed.length; index += 2) charges.set(listed[index]!, listed[index + 1]!)
-  const open = redis.hash(holds)
-  for (const [id, charge] of charges) if (charge === '' && !open.has(id)) return ['again']
+  const open = holdsOf(record)
+  for (const [id, charge] of charges) if (charge === '' && !holdOf(record, id)) return ['again']
   const scopeOf = (one: string) => (one.startsWith('@') ? 'account' : one.includes('@') ? 'member' : 'key')
 
   let sum = BigInt(budget) - BigInt(spent)
-  const adopted = new Map<string, string>()
-  for (const [id, hold] of open) {
-    const [amount, limit, key, draws] = hold.split(':') as Names<4>
+  const adopted: Hold[] = []
+  for (const hold of open) {
+    const { id, amount, key, draws } = hold
     const isDrawn = allowancesOf(prefix, key, draws).includes(left)
     if (isDrawn && !charges.has(id)) return ['again']
     if (!charges.has(id)) continue
-    sum += BigInt(charges.get(id) || '0') - BigInt(amount)
+    sum += BigInt(charges.get(id) || '0') - amount
     const others = draws.split(',').filter((one) => one !== '' && scopeOf(one) !== scopeOf(draw))
-    if (!isDrawn) adopted.set(id, [amount, limit, key, [...others, draw].join(',')].join(':'))
+    if (!isDrawn) adopted.push({ ...hold, draws: [...others, draw].join(',') })
   }
   if (mode === 'check') return ['known', known, String(sum)]
-  for (const [id, hold] of adopted) open.set(id, hold)
+  for (const hold of adopted) writeHold(record, hold)
   redis.strings.set(left, String(sum))
   return ['known', String(sum), null]
 }
 
 /** src/billing/holds/inspect.lua */
-const inspect: Script = (redis, [avail, held, holds, ver]) => {
-  const amounts = [...redis.hash(holds!).values()].map((hold) => hold.split(':')[0]!)
-  const low = amounts.reduce((sum, amount) => sum + BigInt(amount.slice(-9)), 0n)
-  const high = amounts.reduce((sum, amount) => sum + BigInt(amount.slice(0, -9) || '0'), 0n)
-  return [
-    redis.get(avail!),
-    redis.get(held!) ?? '0',
-    redis.get(ver!),
-    amounts.length,
-    String(high),
-    String(low),
-  ]
+const inspect: Script = (redis, [ofAccount]) => {
+  const { record, get } = readRecord(redis, ofAccount!)
+  const amounts = holdsOf(record).map(({ amount }) => amount)
+  const sum = amounts.reduce((one, other) => one + other, 0n)
+  return [get('avail'), get('held') ?? '0', get('ver'), amounts.length, String(sum)]
 }
 
 /** src/billing/holds/rebuild.lua */
-const rebuild: Script = (redis, [avail, held, holds, ver], [balance, version, force]) => {
-  const known = redis.get(ver!)
+const rebuild: Script = (redis, [ofAccount], [balance, version, force]) => {
+  const { record, get } = readRecord(redis, ofAccount!)
+  const known = get('ver')
   if (force !== '1' && known !== null && BigInt(known) > BigInt(version!)) return 0
-  listAccount(redis, held!)
-  redis.strings.set(held!, '0')
-  for (const hold of redis.hash(holds!).values()) redis.add(held!, BigInt(hold.split(':')[0]!))
-  redis.strings.set(avail!, balance!)
-  redis.add(avail!, -BigInt(redis.get(held!)!))
-  redis.strings.set(ver!, version!)
+  listAccount(redis, ofAccount!)
+  const held = holdsOf(record).reduce((sum, { amount }) => sum + amount, 0n)
+  record.set('held', String(held))
+  record.set('avail', String(BigInt(balance!) - held))
+  record.set('ver', version!)
   return 1
 }
 
 /** src/billing/holds/unlist.lua */
-const unlist: Script = (redis, [, held, holds, ver, listed], [accountId, version]) => {
-  const isIdle = redis.hash(holds!).size === 0 && BigInt(redis.get(held!) ?? '0') === 0n
-  if (!isIdle || (redis.get(ver!) ?? '') !== version) return 0
+const unlist: Script = (redis, [ofAccount, listed], [accountId, version]) => {
+  const { record, get } = readRecord(redis, ofAccount!)
+  const isIdle = holdsOf(record).length === 0 && BigInt(get('held') ?? '0') === 0n
+  if (!isIdle || (get('ver') ?? '') !== version) return 0
   return redis.set(listed!).delete(accountId!) ? 1 : 0
 }
 

@@ -143,7 +143,7 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
         callIds.map((callId) => holds.wasEnqueued({ id: callId, accountId })),
       )
       return {
-        holds: open,
+        holds: open.map(({ deadlineAt, ...hold }) => hold),
         enqueued,
         left: await Promise.all(all.map((holder) => holds.allowance(holder, month))),
         reading: await holds.inspect(accountId),

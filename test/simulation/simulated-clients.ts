@@ -125,9 +125,9 @@ function connectServer({ data, pubSub }: RedisServices, connection: Connection):
     hdel: (key: string, ...fields: string[]) =>
       send(() => fields.filter((field) => data.hash(key).delete(field)).length),
     hget: (key: string, field: string) => send(() => data.hash(key).get(field) ?? null),
+    hmget: (key: string, ...fields: string[]) =>
+      send(() => fields.map((field) => data.hash(key).get(field) ?? null)),
     hgetall: (key: string) => send(() => Object.fromEntries(data.hash(key))),
-    zrangebyscore: (key: string, _from: string, to: number) =>
-      send(() => [...data.sortedSet(key)].filter(([, score]) => score <= to).map(([member]) => member)),
   }
   return client
 }

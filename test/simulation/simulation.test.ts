@@ -105,7 +105,7 @@ describe('a bug is found', () => {
       'withdraw-by-remove',
       'calls withdrawn that a worker has, or had',
       /waited too long for a worker, was charged|its settlement of \d+ waits, and its hold is 0/,
-      115,
+      131,
     ],
     [
       'free-hang-up',

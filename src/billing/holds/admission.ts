@@ -4,14 +4,7 @@ import type { CallId } from '../../core/kernel/ids.ts'
 import { DISPATCH_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
 import { readScript } from '../../platform/redis/read-script.ts'
 import { defineScript, type Redis } from '../../platform/redis/redis.ts'
-import {
-  accountKeys,
-  admittedKey,
-  allowanceKey,
-  apiKeyKeys,
-  queuePrefix,
-  shardOf,
-} from '../../platform/redis/redis-keys.ts'
+import { accountKeys, queuePrefix, shardOf } from '../../platform/redis/redis-keys.ts'
 
 const ADMIT = readScript(import.meta.url, './holds.lua', './admit.lua')
 
@@ -109,25 +102,9 @@ export type AdmitToRedis = (request: AdmissionRequest) => Promise<AdmissionReply
 export function createAdmission(redis: Redis): AdmitToRedis {
   const admit = defineScript(redis, 'syAdmit', ADMIT)
   return async (request) => {
-    const shard = shardOf(request.accountId, redis)
-    const account = accountKeys(request.accountId, redis)
-    const key = apiKeyKeys(request.accountId, request.keyId, redis)
+    const { record } = accountKeys(request.accountId, redis)
     const reply = await admit(
-      [
-        account.avail,
-        account.held,
-        account.holds,
-        account.expiry,
-        key.rate,
-        key.open,
-        account.rate,
-        account.open,
-        key.bodies,
-        account.bodies,
-        `${queuePrefix(shard)}:${DISPATCH_QUEUE}`,
-        admittedKey(request.callId, shard),
-        ...request.budgets.map((budget) => allowanceKey(budget, budget.period.id, redis)),
-      ],
+      [record, `${queuePrefix(shardOf(request.accountId, redis))}:${DISPATCH_QUEUE}`],
       [
         request.callId,
         request.holdLifetimeMs,
@@ -213,12 +190,16 @@ export interface OpenHold {
   keyId: string
   /** The budgets that the hold was taken from, see drawText. */
   draws: string
+  /** When a sweep may close the hold, unix ms. */
+  deadlineAt: number
 }
 
-/** Parses a field of the hash `holds`; see holds.lua for the format. */
-export function parseHold(callId: string, hold: string): OpenHold {
-  const [amount, , keyId, draws] = hold.split(':')
-  if (amount === undefined || keyId === undefined || draws === undefined)
-    throw new Error(`malformed hold ${callId}`)
-  return { callId, amountPico: BigInt(amount), keyId, draws }
-}
+const HOLD = /^(\d+):\d+:([^:]*):([^:]*):(\d+):\d*$/
+
+/** The holds in an account's record; see holds.lua for its fields. */
+export const readHolds = (record: Record<string, string>): OpenHold[] =>
+  Object.entries(record).flatMap(([callId, field]) => {
+    const [, amount, keyId, draws, deadline] = HOLD.exec(field) ?? []
+    if (amount === undefined) return []
+    return { callId, amountPico: BigInt(amount), keyId: keyId!, draws: draws!, deadlineAt: Number(deadline) }
+  })

@@ -2,16 +2,14 @@
 -- allowances of its budgets, all or nothing, in that order. Its job, if given, is enqueued in the same step if the call
 -- is granted all it asks for, as BullMQ 6.7 does (`<prefix>:<queue>:<list, or job id>`), without an event.
 --
--- The only arithmetic on amounts in Lua, the number of tokens that a short balance affords, is exact up to 2^53; beyond
--- that, fewer tokens are granted and more is held than exact digits would give.
+-- The only arithmetic on amounts in Lua numbers, the number of tokens that a short balance affords, is exact up to 2^53;
+-- beyond that, fewer tokens are granted and more is held than exact digits would give.
 --
--- KEYS  1 avail  2 held  3 holds  4 expiry  5 key rate  6 key open  7 account rate  8 account open
---       9 key bodies  10 account bodies  11 dispatch queue (without a list)  12 mark of the admitted call
---       then the allowance of each of its budgets
+-- KEYS  1 record of the account  2 dispatch queue (without a list), a key that never exists
 -- ARGV  1 hold id  2 hold lifetime ms  3 amount  4 '1' when the completion limit may shrink
 --       5 prompt cost  6 completion rate  7 completion limit
 --       8 requests per minute  9 tokens per minute  10 tokens of this call  11 concurrent calls
---       12 key id  13 draws: the budgets, see holds.lua
+--       12 key id  13 draws: the budgets, whose allowances must cover it, see holds.lua
 --       14 requests per minute of the account  15 concurrent calls of the account
 --       16 '1' for a repeat of a call: it counts as one request and takes no hold
 --       17 latest time of admission, unix ms, or ''
@@ -31,9 +29,7 @@
 --   'late', … when the latest time has passed: Redis was blocked
 --   'load-balance', … when the balance is not loaded
 --   'load-allowance', …, the numbers of the budgets that are not loaded, from 1
-local avail, held, holds, expiry, rate, open, account_rate, account_open, bodies, account_bodies, queue, mark =
-  unpack(KEYS, 1, 12)
-local allowances = { unpack(KEYS, 13) }
+local record, queue = KEYS[1], KEYS[2]
 local id, lifetime, amount, flexible = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4] == '1'
 local prompt_cost, completion_rate, limit = ARGV[5], ARGV[6], ARGV[7]
 local max_tokens, tokens = tonumber(ARGV[9]), tonumber(ARGV[10])
@@ -48,9 +44,9 @@ local WINDOW = 60000
 local DAY = 86400000
 local window = math.floor(now / WINDOW)
 local elapsed = (now % WINDOW) / WINDOW
-local function read_window(counters, max, seen)
-  local seen_window, seen_requests, seen_tokens, before_requests, before_tokens =
-    string.match(seen or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+local function read_window(use, max)
+  local seen_window, seen_requests, seen_tokens, before_requests, before_tokens, calls, bytes =
+    string.match(use or '', '^(%d*):?(%d*):?(%d*):?(%d*):?(%d*) (%d+) (%d+)$')
   local requests, used, last_requests, last_used = 0, 0, 0, 0
   if tonumber(seen_window) == window then
     requests, used = tonumber(seen_requests), tonumber(seen_tokens)
@@ -59,14 +55,24 @@ local function read_window(counters, max, seen)
     last_requests, last_used = tonumber(seen_requests), tonumber(seen_tokens)
   end
   return {
-    counters = counters, max = max, requests = requests, used = used, last_requests = last_requests,
-    last_used = last_used, left = max - requests - last_requests * (1 - elapsed),
+    max = max, requests = requests, used = used, last_requests = last_requests, last_used = last_used,
+    left = max - requests - last_requests * (1 - elapsed), calls = tonumber(calls) or 0,
+    bytes = tonumber(bytes) or 0,
   }
 end
-local seen = redis.call('MGET', rate, account_rate, mark, avail, unpack(allowances))
-local seen_by_key, seen_by_account, is_marked, loaded_balance = unpack(seen, 1, 4)
-local of_key = read_window(rate, tonumber(ARGV[8]), seen_by_key)
-local of_account = read_window(account_rate, tonumber(ARGV[14]), seen_by_account)
+local key_use = 'use:' .. key
+local account = open_record(record, { 'avail', 'listed', 'due', 'use', key_use, id })
+local fields = account.fields
+local mark = account.tag .. 'admitted:' .. id
+local allowances = { mark }
+for draw in string.gmatch(draws, '[^,]+') do
+  allowances[#allowances + 1] = allowance_of(account.prefix, key, draw)
+end
+local allowed = redis.call('MGET', unpack(allowances))
+local is_marked = table.remove(allowed, 1)
+table.remove(allowances, 1)
+local of_key = read_window(fields[key_use], tonumber(ARGV[8]))
+local of_account = read_window(fields.use, tonumber(ARGV[14]))
 local tokens_left = max_tokens - of_key.used - of_key.last_used * (1 - elapsed)
 -- Time until none of the counted requests is within the last 60 s.
 local function whole_again(counts)
@@ -84,13 +90,13 @@ end
 
 -- A resent admission, whose first response was lost. The call may even have ended.
 if job ~= '' and is_marked then
-  return answer('ok', amount, limit, redis.call('ZCARD', account_open), tonumber(is_marked))
+  return answer('ok', amount, limit, of_account.calls, tonumber(is_marked))
 end
 -- The same for a call that was not enqueued: it keeps its hold. Checked only where a call would be refused or
 -- where a second hold would be opened.
 local function admitted_before()
-  local held_amount, granted = read_hold(holds, id)
-  return held_amount and answer('ok', held_amount, granted, redis.call('ZCARD', account_open), 0)
+  local held_amount, granted = parse_hold(fields[id] or '')
+  return held_amount and answer('ok', held_amount, granted, of_account.calls, 0)
 end
 local function refuse(...)
   return admitted_before() or answer(...)
@@ -106,18 +112,17 @@ local function wait(max, need, current, last)
   if current == 0 then return WINDOW end
   return (1 - elapsed + math.max(0, 1 - (max - need) / current)) * WINDOW
 end
--- Calls differ in duration, and the set of open calls must outlive each of the window: a day longer than this call is
--- enough for all. Renewed once per window, by its first call.
-local function count(counts, calls)
-  if counts.requests == 0 then redis.call('PEXPIRE', calls, lifetime + DAY) end
+local function count(counts, use, calls, bytes)
   counts.requests, counts.left, counts.used = counts.requests + 1, counts.left - 1, counts.used + tokens
-  local text = string.format('%.0f %.0f %.0f %.0f %.0f', window, counts.requests, counts.used, counts.last_requests,
-    counts.last_used)
-  redis.call('SET', counts.counters, text, 'PX', 2 * WINDOW)
+  counts.calls, counts.bytes = counts.calls + calls, counts.bytes + bytes
+  local text = string.format('%.0f:%.0f:%.0f:%.0f:%.0f %.0f %.0f', window, counts.requests, counts.used,
+    counts.last_requests, counts.last_used, counts.calls, counts.bytes)
+  change(account, use, text)
 end
-local function take_rate()
-  count(of_key, open)
-  count(of_account, account_open)
+-- Counts the call in the rates, and its place if it takes one.
+local function take_rate(calls, bytes)
+  count(of_key, key_use, calls, bytes)
+  count(of_account, 'use', calls, bytes)
   tokens_left = tokens_left - tokens
 end
 
@@ -132,70 +137,69 @@ if tokens_left < tokens then
 end
 
 if ARGV[16] == '1' then
-  take_rate()
-  return answer('ok', 0, 0, redis.call('ZCARD', account_open), 0)
+  take_rate(0, 0)
+  save(account)
+  if not fields.listed then redis.call('PEXPIRE', record, DAY) end
+  return answer('ok', 0, 0, of_account.calls, 0)
 end
 
--- The number of open calls, or nil if one more would exceed the maximum. Calls whose end was lost end at their
--- deadline, and are removed only then.
-local function count_open(calls, max)
-  local count = redis.call('ZCARD', calls)
-  if count < tonumber(max) then return count end
-  count = count - redis.call('ZREMRANGEBYSCORE', calls, '-inf', now)
-  return count < tonumber(max) and count or nil
-end
-if not count_open(open, ARGV[11]) then return refuse('concurrency', 1000, 'key') end
-local open_before = count_open(account_open, ARGV[15])
-if not open_before then return refuse('concurrency', 1000, 'account') end
-
--- Bytes of the bodies of open calls, by call. The script that ends a call removes it from the open ones, so its body no
--- longer counts.
-local body_bytes = tonumber(ARGV[18])
-local function has_room(of_calls, calls, max)
-  local sum = body_bytes
-  local found = redis.call('HGETALL', of_calls)
-  for i = 1, #found, 2 do
-    if redis.call('ZSCORE', calls, found[i]) then sum = sum + found[i + 1]
-    else redis.call('HDEL', of_calls, found[i]) end
+-- Ends the places of calls whose end was lost, at their deadline.
+local function free_expired()
+  local whole, due, expired = open_whole(record), nil, {}
+  for field, value in pairs(whole.fields) do
+    local _, _, _, _, deadline, bytes = parse_hold(value or '')
+    if deadline and bytes ~= '' then
+      if tonumber(deadline) <= now then expired[#expired + 1] = field
+      else due = math.min(due or tonumber(deadline), tonumber(deadline)) end
+    end
   end
-  return sum <= tonumber(max)
-end
-if body_bytes > 0 then
-  if not has_room(bodies, open, ARGV[19]) then return refuse('bytes', 1000, 'key') end
-  if not has_room(account_bodies, account_open, ARGV[20]) then return refuse('bytes', 1000, 'account') end
+  for _, field in ipairs(expired) do end_place(whole, field) end
+  change(whole, 'due', due and string.format('%.0f', due) or false)
+  save(whole)
+  for _, field in ipairs({ 'due', 'use', key_use }) do fields[field] = whole.fields[field] or false end
+  for use, counts in pairs({ use = of_account, [key_use] = of_key }) do
+    local _, calls, bytes = parse_use(fields[use])
+    counts.calls, counts.bytes = calls, bytes
+  end
 end
 
-if not loaded_balance then return refuse('load-balance') end
+local body_bytes = tonumber(ARGV[18])
+-- What one more call would exceed, and whose limit it is.
+local function excess()
+  if of_key.calls >= tonumber(ARGV[11]) then return 'concurrency', 'key' end
+  if of_account.calls >= tonumber(ARGV[15]) then return 'concurrency', 'account' end
+  if body_bytes == 0 then return nil end
+  if of_key.bytes + body_bytes > tonumber(ARGV[19]) then return 'bytes', 'key' end
+  if of_account.bytes + body_bytes > tonumber(ARGV[20]) then return 'bytes', 'account' end
+end
+if excess() and fields.due and tonumber(fields.due) <= now then free_expired() end
+local exceeded, scope = excess()
+if exceeded then return refuse(exceeded, 1000, scope) end
+
+if not fields.avail then return refuse('load-balance') end
 local missing = {}
 for i = 1, #allowances do
-  if not seen[4 + i] then missing[#missing + 1] = i end
+  if not allowed[i] then missing[#missing + 1] = i end
 end
 if #missing > 0 then return refuse('load-allowance', unpack(missing)) end
 
-local function give_back(sum)
-  redis.call('INCRBY', avail, sum)
-  for _, left in ipairs(allowances) do redis.call('INCRBY', left, sum) end
-end
--- Returns what was insufficient, in which case nothing was taken; for budgets, the one with the least left.
-local function take(sum)
-  local is_short = redis.call('DECRBY', avail, sum) < 0 and 'balance'
+-- Returns what is insufficient for a sum; for budgets, the one with the least left after it.
+local function is_short_of(sum)
+  local is_short = string.sub(minus(fields.avail, sum), 1, 1) == '-' and 'balance'
   local least, tightest = 0, nil
-  for i, left in ipairs(allowances) do
-    local rest = redis.call('DECRBY', left, sum)
+  for i, left in ipairs(allowed) do
+    local rest = tonumber(minus(left, sum))
     if rest < least then least, tightest = rest, i end
   end
-  if not (is_short or tightest) then return nil end
-  give_back(sum)
-  return is_short or 'allowance', tightest
+  if is_short or tightest then return is_short or 'allowance', tightest end
 end
 
 local EXACT = 2 ^ 53
-local short, budget = take(amount)
+local short, budget = is_short_of(amount)
 if short then
-  local available = redis.call('GET', avail)
-  for _, left in ipairs(allowances) do
-    local rest = redis.call('GET', left)
-    if tonumber(rest) < tonumber(available) then available = rest end
+  local available = fields.avail
+  for _, left in ipairs(allowed) do
+    if tonumber(left) < tonumber(available) then available = left end
   end
   local spare = tonumber(available) - tonumber(prompt_cost)
   local affords = 0
@@ -209,25 +213,18 @@ if short then
     if cost > EXACT then cost = cost * (1 + 2 ^ -50) end
     amount = string.format('%.0f', cost)
     limit = string.format('%.0f', affords)
-    short, budget = take(amount)
+    short, budget = is_short_of(amount)
   end
   if short then return refuse(short, available, affords, budget) end
 end
 
-if not open_hold(held, holds, expiry, id, now + lifetime, amount, limit, key, draws) then
-  give_back(amount)
-  return admitted_before()
-end
-redis.call('ZADD', open, now + lifetime, id)
-redis.call('ZADD', account_open, now + lifetime, id)
-if body_bytes > 0 then
-  for _, of_calls in ipairs({ bodies, account_bodies }) do
-    redis.call('HSET', of_calls, id, body_bytes)
-    redis.call('PEXPIRE', of_calls, lifetime + DAY)
-  end
-end
-take_rate()
-local open_calls = open_before + 1
+if fields[id] then return admitted_before() end
+for _, left in ipairs(allowances) do redis.call('DECRBY', left, amount) end
+change(account, 'avail', minus(fields.avail, amount))
+take_rate(1, body_bytes)
+open_hold(account, id, now + lifetime, amount, limit, key, draws, ARGV[18])
+save(account)
+local open_calls = of_account.calls
 if job == '' or amount ~= ARGV[3] or limit ~= ARGV[7] then return answer('ok', amount, limit, open_calls, 0) end
 
 local token = ARGV[29]

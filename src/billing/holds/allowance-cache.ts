@@ -59,13 +59,12 @@ export function createAllowanceCache(redis: Redis) {
       { spentPico, charges }: AllowanceReading,
     ) {
       const left = allowanceKey(budget, period.id, redis)
-      const { holds, prefix } = accountKeys(budget.accountId, redis)
+      const { record, absent } = accountKeys(budget.accountId, redis)
       const expiresAt = period.endsAt === null ? '' : String(period.endsAt + PERIOD_SLACK_MS)
       const [outcome, known, shouldBe] = (await compute(
-        [left, holds, `${left}:check`],
+        [left, record, absent],
         [
           mode,
-          prefix,
           drawText([{ ...budget, period }]),
           String(budget.limitPico),
           String(spentPico),

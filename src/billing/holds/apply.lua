@@ -4,55 +4,47 @@
 -- it, and record the version that it must not be loaded below. Only admission loads it, once the holds of running
 -- calls have been restored.
 --
--- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver  6 loading  7 account open  8 absent
--- ARGV  1 prefix of the account's Redis keys  2 ledger balance  3 ledger version
---       4 '' or, to load the balance cache, '*' or the epoch it must still be: the data may be lost during a
+-- KEYS  1 record of the account  2 absent
+-- ARGV  1 ledger balance  2 ledger version
+--       3 '' or, to load the balance cache, '*' or the epoch it must still be: the data may be lost during a
 --       load. Then per settled call: hold id, amount charged
 -- Returns {avail or false, held}
-local avail, held, holds, expiry, ver, loading, account_open = unpack(KEYS)
-local prefix, balance, version = ARGV[1], ARGV[2], ARGV[3]
-local load = ARGV[4] == '*' or (ARGV[4] ~= '' and redis.call('GET', loading) == ARGV[4])
+local balance, version = ARGV[1], ARGV[2]
 
-local ids, charged = {}, {}
-for i = 5, #ARGV, 2 do
-  ids[#ids + 1], charged[#charged + 1] = ARGV[i], ARGV[i + 1]
+local ids, charges = {}, {}
+for i = 4, #ARGV, 2 do
+  ids[#ids + 1], charges[ARGV[i]] = ARGV[i], charges[ARGV[i]] or ARGV[i + 1]
 end
-local released, closed, is_closed, of_keys, returns = {}, {}, {}, {}, {}
-for i, hold in ipairs(#ids > 0 and redis.call('HMGET', holds, unpack(ids)) or {}) do
-  local id = ids[i]
+local account = open_record(KEYS[1], { 'avail', 'ver', 'listed', unpack(ids) })
+local fields = account.fields
+local load = ARGV[3] == '*' or (ARGV[3] ~= '' and redis.call('GET', account.prefix .. 'loading') == ARGV[3])
+
+local released = {}
+for _, id in ipairs(ids) do
   -- The same call twice is one hold.
-  if hold and not is_closed[id] then
+  local hold = fields[id]
+  if hold then
     local amount, _, key, draws = parse_hold(hold)
-    is_closed[id] = true
-    closed[#closed + 1] = id
     released[#released + 1] = amount
-    of_keys[key] = of_keys[key] or {}
-    table.insert(of_keys[key], id)
-    note_return(returns, prefix, key, draws, amount, charged[i])
+    return_allowances(account, key, draws, amount, charges[id])
+    close_hold(account, id)
   end
 end
-if #closed > 0 then
-  change('DECRBY', held, released)
-  return_allowances(returns)
-  redis.call('HDEL', holds, unpack(closed))
-  redis.call('ZREM', expiry, unpack(closed))
-  redis.call('ZREM', account_open, unpack(closed))
-  for key, of_key in pairs(of_keys) do redis.call('ZREM', prefix .. 'key:' .. key .. ':open', unpack(of_key)) end
-end
 
-local known = tonumber(redis.call('GET', ver) or '-1')
+local known = tonumber(fields.ver or '-1')
 local newer = tonumber(version) > known
-local loaded = redis.call('EXISTS', avail) == 1
--- Another process loaded it first. A newer balance arrives with the settlement that made it, which also closes its
+local loaded = fields.avail
+-- Where another process loaded it first, a newer balance arrives with the settlement that made it, which also closes its
 -- hold; applied earlier, its charge would count twice for a moment.
-if load and loaded then return { redis.call('GET', avail), redis.call('GET', held) or '0' } end
-if newer or load then list_account(held) end
-if newer then redis.call('SET', ver, version) end
-if (loaded and newer) or (not loaded and load and tonumber(version) >= known) then
-  redis.call('SET', avail, balance)
-  redis.call('DECRBY', avail, redis.call('GET', held) or '0')
-elseif loaded then
-  -- An older message that arrived late: its posting is already in the balance.
-  change('INCRBY', avail, released)
+if not (load and loaded) then
+  if newer or load then list_account(account) end
+  if newer then change(account, 'ver', version) end
+  if (loaded and newer) or (not loaded and load and tonumber(version) >= known) then
+    change(account, 'avail', minus(balance, fields.held or '0'))
+  elseif loaded and #released > 0 then
+    -- An older message that arrived late: its posting is already in the balance.
+    change(account, 'avail', sum_of(loaded, released, 1))
+  end
 end
-return { redis.call('GET', avail), redis.call('GET', held) or '0' }
+save(account)
+return { fields.avail, fields.held or '0' }

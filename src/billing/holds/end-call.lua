@@ -1,8 +1,10 @@
 -- Ends one call, by the function of holds.lua.
 --
--- KEYS  1 avail  2 held  3 holds  4 key open  5 account open  6 absent
--- ARGV  1 prefix of the account's Redis keys  2 hold id  3 amount charged
+-- KEYS  1 record of the account  2 absent
+-- ARGV  1 hold id  2 amount charged  3 key id
 -- Returns 1 when the hold shrank, else 0
-local avail, held, holds, open, account_open = unpack(KEYS)
-local prefix, id, charge = unpack(ARGV)
-return end_calls(avail, held, holds, account_open, prefix, { { id = id, charge = charge, open = open } })
+local id, charge, key = unpack(ARGV)
+local account = open_record(KEYS[1], { 'avail', 'use', 'use:' .. key, id })
+local shrank = end_call(account, id, charge)
+save(account)
+return shrank and 1 or 0

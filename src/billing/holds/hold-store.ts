@@ -5,13 +5,12 @@ import { RedisAwayError } from '../../platform/redis/redis-deadlines.ts'
 import {
   accountKeys,
   admittedKey,
-  apiKeyKeys,
   LEDGER_LOSSES,
   listedAccounts,
   shardNumbers,
   shardOf,
 } from '../../platform/redis/redis-keys.ts'
-import { createAdmission, parseHold } from './admission.ts'
+import { createAdmission, readHolds } from './admission.ts'
 import { createAllowanceCache } from './allowance-cache.ts'
 
 /** Time from the last deadline of a call until a sweep may close its hold. */
@@ -92,8 +91,6 @@ const DELETED_KEPT_SECONDS = 86_400
 const TAKEBACK_LIFETIME_MS = 60_000
 /** A refund whose rail did not respond is requested again within this time. */
 const REFUND_LIFETIME_MS = 600_000
-/** The sum of holds is returned in two halves of nine digits and the rest. */
-const HALF = 1_000_000_000n
 /** Prefix of the hold ids of takebacks; calls have other prefixes. */
 const TAKEBACK_PREFIX = 'takeback_'
 
@@ -121,6 +118,39 @@ export function createHoldStore(redis: Redis) {
   const rebuild = script('syRebuild', './rebuild.lua')
   const unlist = script('syUnlist', './unlist.lua')
   const listOf = (accountId: string) => listedAccounts(shardOf(accountId, redis))
+  const recordOf = (accountId: string) => accountKeys(accountId, redis).record
+  const keysOf = (accountId: string) => {
+    const { record, absent } = accountKeys(accountId, redis)
+    return [record, absent]
+  }
+  const inspectAccount = async (accountId: string): Promise<HoldSummary> => {
+    const [avail, held, version, openHolds, holds] = (await inspect(keysOf(accountId), [])) as [
+      string | null,
+      string,
+      string | null,
+      number,
+      string,
+    ]
+    return {
+      availPico: amountOf(avail),
+      heldPico: BigInt(held),
+      version: amountOf(version),
+      openHolds,
+      holdsPico: BigInt(holds),
+    }
+  }
+  /** Reads a record once it has replaced the keys of earlier versions, of which one has its name. */
+  const reading = async <T>(accountId: string, read: () => Promise<T>): Promise<T> => {
+    try {
+      return await read()
+    } catch (error) {
+      if (!isWrongType(error)) throw error
+      await inspectAccount(accountId)
+      return read()
+    }
+  }
+  const readFields = (accountId: string, ...fields: string[]) =>
+    reading(accountId, () => redisOf(accountId, redis).hmget(recordOf(accountId), ...fields))
 
   const apply = async (
     accountId: string,
@@ -132,17 +162,12 @@ export function createHoldStore(redis: Redis) {
       await apply(accountId, ledger, released.slice(RELEASED_AT_ONCE), load)
       return apply(accountId, ledger, released.slice(0, RELEASED_AT_ONCE), load)
     }
-    const keys = accountKeys(accountId, redis)
-    const [avail, held] = (await applyScript(
-      [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver, keys.loading, keys.open, keys.absent],
-      [
-        keys.prefix,
-        String(ledger.balancePico),
-        String(ledger.version),
-        load,
-        ...released.flatMap((hold) => [hold.callId, String(hold.chargePico)]),
-      ],
-    )) as [string | null, string]
+    const [avail, held] = (await applyScript(keysOf(accountId), [
+      String(ledger.balancePico),
+      String(ledger.version),
+      load,
+      ...released.flatMap((hold) => [hold.callId, String(hold.chargePico)]),
+    ])) as [string | null, string]
     return { availPico: amountOf(avail), heldPico: BigInt(held), version: ledger.version }
   }
 
@@ -154,11 +179,8 @@ export function createHoldStore(redis: Redis) {
   ): Promise<TakebackHold> => {
     // The balance cache may lack a credit that was just posted.
     await apply(accountId, ledger, [], '')
-    const { avail, held, holds, expiry, absent } = accountKeys(accountId, redis)
-    const amount = await reserve(
-      [avail, held, holds, expiry, absent],
-      [holdId, String(wantedPico), lifetimeMs, String(ledger.balancePico), replaced],
-    )
+    const args = [holdId, String(wantedPico), lifetimeMs, String(ledger.balancePico), replaced]
+    const amount = await reserve(keysOf(accountId), args)
     return { holdId, amountPico: BigInt(String(amount)) }
   }
 
@@ -198,22 +220,11 @@ export function createHoldStore(redis: Redis) {
 
     /** Restores the hold of an admitted call after Redis lost it. False if it exists. */
     async restore({ callId, accountId, keyId, ...hold }: RestoredHold) {
-      const keys = accountKeys(accountId, redis)
-      const { open } = apiKeyKeys(accountId, keyId, redis)
       const amount = String(hold.amountPico)
-      const taken = await restore(
-        [keys.avail, keys.held, keys.holds, keys.expiry, open, keys.open, keys.absent],
-        [
-          callId,
-          amount,
-          hold.completionLimit,
-          keyId,
-          hold.draws,
-          hold.deadlineAt,
-          hold.isOpen ? '1' : '0',
-          keys.prefix,
-        ],
-      )
+      const isOpen = hold.isOpen ? '1' : '0'
+      const taken = await restore(keysOf(accountId), [
+        ...[callId, amount, hold.completionLimit, keyId, hold.draws, hold.deadlineAt, isOpen],
+      ])
       return taken === 1
     },
 
@@ -222,12 +233,7 @@ export function createHoldStore(redis: Redis) {
      * settlement closes the hold. For a call that no worker finishes (see src/calls/worker/finish-calls.ts).
      */
     async endCall({ accountId, keyId, callId, chargePico }: SlotRelease) {
-      const keys = accountKeys(accountId, redis)
-      const { open } = apiKeyKeys(accountId, keyId, redis)
-      await end(
-        [keys.avail, keys.held, keys.holds, open, keys.open, keys.absent],
-        [keys.prefix, callId, String(chargePico)],
-      )
+      await end(keysOf(accountId), [callId, String(chargePico), keyId])
     },
 
     /**
@@ -270,34 +276,19 @@ export function createHoldStore(redis: Redis) {
       ),
 
     async balance(accountId: string) {
-      const keys = accountKeys(accountId, redis)
-      const [avail, held, version] = await redisOf(accountId, redis).mget(keys.avail, keys.held, keys.ver)
+      const [avail, held, version] = await readFields(accountId, 'avail', 'held', 'ver')
       return { availPico: amountOf(avail), heldPico: BigInt(held ?? '0'), version: amountOf(version) }
     },
 
-    async inspect(accountId: string) {
-      const { avail, held, holds, ver } = accountKeys(accountId, redis)
-      const [availText, heldText, version, openHolds, high, low] = (await inspect(
-        [avail, held, holds, ver],
-        [],
-      )) as [string | null, string, string | null, number, string, string]
-      return {
-        availPico: amountOf(availText),
-        heldPico: BigInt(heldText),
-        version: amountOf(version),
-        openHolds,
-        holdsPico: BigInt(high) * HALF + BigInt(low),
-      }
-    },
+    inspect: inspectAccount,
 
     async openHolds(accountId: string) {
-      const holds = await redisOf(accountId, redis).hgetall(accountKeys(accountId, redis).holds)
-      return Object.entries(holds).map(([callId, hold]) => parseHold(callId, hold))
+      return readHolds(await reading(accountId, () => redisOf(accountId, redis).hgetall(recordOf(accountId))))
     },
 
-    /** Ids of holds whose deadline has passed. */
-    async expiredHolds(accountId: string, nowMs: number) {
-      return redisOf(accountId, redis).zrangebyscore(accountKeys(accountId, redis).expiry, '-inf', nowMs)
+    /** Which of some calls have an open hold. */
+    async areHeld(accountId: string, callIds: readonly string[]) {
+      return (await readFields(accountId, ...callIds)).map((hold) => hold !== null)
     },
 
     /**
@@ -323,23 +314,19 @@ export function createHoldStore(redis: Redis) {
      * since it was compared at this version.
      */
     async unlist(accountId: string, version: bigint | null) {
-      const { avail, held, holds, ver } = accountKeys(accountId, redis)
-      await unlist(
-        [avail, held, holds, ver, listOf(accountId)],
-        [accountId, String(version ?? ''), IDLE_KEPT_MS],
-      )
+      const { record, absent } = accountKeys(accountId, redis)
+      await unlist([record, listOf(accountId), absent], [accountId, String(version ?? ''), IDLE_KEPT_MS])
     },
 
     /** The versions of the balance caches of some accounts; without those that are not in Redis. */
     async versions(accountIds: readonly string[]) {
       const found = new Map<string, bigint>()
-      for (const [shard, ofShard] of Map.groupBy(accountIds, (accountId) => shardOf(accountId, redis))) {
-        const texts = await redis
-          .shard(shard)
-          .mget(...ofShard.map((accountId) => accountKeys(accountId, redis).ver))
-        for (const [index, text] of texts.entries())
-          if (text !== null) found.set(ofShard[index]!, BigInt(text))
-      }
+      await Promise.all(
+        accountIds.map(async (accountId) => {
+          const [version] = await readFields(accountId, 'ver')
+          if (version != null) found.set(accountId, BigInt(version))
+        }),
+      )
       return found
     },
 
@@ -348,18 +335,15 @@ export function createHoldStore(redis: Redis) {
      * for a ledger that went back to an older state.
      */
     async rebuild(accountId: string, { balancePico, version }: LedgerBalance, force: boolean) {
-      const { avail, held, holds, ver } = accountKeys(accountId, redis)
       const args = [String(balancePico), String(version), force ? '1' : '0']
-      return (await rebuild([avail, held, holds, ver], args)) === 1
+      return (await rebuild(keysOf(accountId), args)) === 1
     },
 
     /** Lets the balance cache of a deleted account expire, and takes the account off the list. */
     async expireAccount(accountId: string) {
-      const { avail, held, holds, expiry, ver } = accountKeys(accountId, redis)
       const client = redisOf(accountId, redis)
-      await Promise.all(
-        [avail, held, holds, expiry, ver].map((key) => client.expire(key, DELETED_KEPT_SECONDS)),
-      )
+      await reading(accountId, () => client.hdel(recordOf(accountId), 'listed'))
+      await client.expire(recordOf(accountId), DELETED_KEPT_SECONDS)
       await client.srem(listOf(accountId), accountId)
     },
 
@@ -371,5 +355,7 @@ export function createHoldStore(redis: Redis) {
     ...createAllowanceCache(redis),
   }
 }
+
+const isWrongType = (error: unknown): boolean => error instanceof Error && /WRONGTYPE/.test(error.message)
 
 const amountOf = (text: string | null | undefined): bigint | null => (text == null ? null : BigInt(text))

@@ -75,7 +75,7 @@ async function findSuspects(
   deps: HoldSweepDependencies,
 ): Promise<Suspects> {
   const holds = await deps.holds.openHolds(accountId)
-  const expired = new Set(await deps.holds.expiredHolds(accountId, nowMs))
+  const expired = new Set(holds.flatMap((hold) => (hold.deadlineAt <= nowMs ? hold.callId : [])))
   const isOld = (callId: string) => (callCreatedAt(callId) ?? nowMs) + LOST_AFTER_MS <= nowMs
   const takebacks = [...expired].filter(isTakebackHold)
   await closeTakebacks(accountId, takebacks, deps)

@@ -1,63 +1,219 @@
--- The open holds of an account; this file is prepended to every script over them. A hold is a field of the hash `holds`:
--- hold id → 'amount:completion limit:key id:draws'. `held` is the sum of the amounts, `expiry` has the deadlines.
--- Only these functions and `parseHold` in admission.ts write or parse a hold.
+-- What Redis knows of an account: one hash, its record; this file is prepended to every script over it. Its fields:
+--   held       sum of the open holds; always there
+--   avail      what may still be spent: base(ver) − held; absent if it is not loaded
+--   ver        the ledger version that `avail` was computed from, or that it must not be loaded below
+--   listed     '1' while the account is in the set of maintenance's accounts
+--   due        no place of an open call expires earlier, unix ms
+--   use        the use of the account's limits, and use:<key id> of a key's: 'window:requests:tokens:last requests:
+--              last tokens calls bytes', the counts of a sliding window (see admit.lua), the open calls and their heavy bodies
+--   <hold id>  'amount:completion limit:key id:draws:deadline:bytes'; bytes of its body while the call is open, then ''
+-- Only these functions, and `readHolds` in admission.ts, write or parse a hold.
 --
 -- Draws are the budgets that the hold was taken from, separated by commas: '<period>' of its key, '<member>@<period>' of
 -- the member who created the key, '@<period>' of the account. Each has its remaining amount, an allowance.
 --
--- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the arithmetic.
+-- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so they are added in two parts.
 
--- Returns amount, completion limit, key id and draws.
-local function parse_hold(hold)
-  return string.match(hold, '^(%d+):(%d+):([^:]*):([^:]*)$')
-end
+local BILLION = 1e9
 
--- As parse_hold; nil if there is no such hold.
-local function read_hold(holds, id)
-  local hold = redis.call('HGET', holds, id)
-  if hold then return parse_hold(hold) end
-end
-
-local function hold_text(amount, limit, key, draws)
-  return amount .. ':' .. limit .. ':' .. key .. ':' .. draws
-end
-
--- Lists the account that `held` belongs to, for maintenance: its balance cache changed since it was compared with the
--- ledger. The balance cache of an account that is not listed may expire (see unlist.lua), and that of a listed one may not.
-local function list_account(held)
-  local tag, account = string.match(held, '^(.-:)([^:]+):held$')
-  if redis.call('SADD', tag .. 'accounts', account) == 0 then return end
-  for _, key in ipairs({ 'avail', 'held', 'ver' }) do redis.call('PERSIST', tag .. account .. ':' .. key) end
-end
-
--- Returns false, and changes nothing, if the hold exists. An account with an open hold is listed.
-local function open_hold(held, holds, expiry, id, deadline, amount, limit, key, draws)
-  if redis.call('ZADD', expiry, 'NX', deadline, id) == 0 then return false end
-  -- An account that is not listed holds nothing, so the first hold lists it.
-  if redis.call('INCRBY', held, amount) == tonumber(amount) then list_account(held) end
-  redis.call('HSET', holds, id, hold_text(amount, limit, key, draws))
-  return true
-end
-
-local function close_hold(held, holds, expiry, id, amount)
-  redis.call('DECRBY', held, amount)
-  redis.call('HDEL', holds, id)
-  redis.call('ZREM', expiry, id)
-end
-
--- Adds signed changes to an amount (INCRBY) or subtracts them (DECRBY), with as few commands as stay exact.
-local EXACT_CHARACTERS, EXACT_SUM = 15, 2 ^ 52
-local function change(command, key, changes)
-  local sum = 0
-  local function write()
-    if sum ~= 0 then redis.call(command, key, string.format('%.0f', sum)) end
-    sum = 0
+-- An amount plus others, which may have a sign; `times` is 1 or -1.
+local function sum_of(amount, others, times)
+  local high, low = 0, 0
+  local function add(one, by)
+    local sign, digits = string.match(one, '^(%-?)(%d+)$')
+    if sign == '-' then by = -by end
+    low = low + by * tonumber(string.sub(digits, -9))
+    high = high + by * (tonumber(string.sub(digits, 1, -10)) or 0)
   end
-  for _, by in ipairs(changes) do
-    if #by > EXACT_CHARACTERS then redis.call(command, key, by) else sum = sum + tonumber(by) end
-    if math.abs(sum) > EXACT_SUM then write() end
+  add(amount, 1)
+  for _, other in ipairs(others) do add(other, times) end
+  local rest = low % BILLION
+  high = high + (low - rest) / BILLION
+  if high < 0 and rest > 0 then high, rest = high + 1, rest - BILLION end
+  local sign = (high < 0 or rest < 0) and '-' or ''
+  if high == 0 then return sign .. string.format('%.0f', math.abs(rest)) end
+  return sign .. string.format('%.0f%09.0f', math.abs(high), math.abs(rest))
+end
+-- Sums of up to so many digits are exact in Lua numbers.
+local EXACT_DIGITS = 15
+local function plus(amount, other)
+  if #amount > EXACT_DIGITS or #other > EXACT_DIGITS then return sum_of(amount, { other }, 1) end
+  return string.format('%.0f', amount + other)
+end
+local function minus(amount, other)
+  if #amount > EXACT_DIGITS or #other > EXACT_DIGITS then return sum_of(amount, { other }, -1) end
+  return string.format('%.0f', amount - other)
+end
+
+-- Whether one amount is greater than another; neither has a sign or leading zeros.
+local function exceeds(one, other)
+  return #one > #other or (#one == #other and one > other)
+end
+
+-- Returns amount, completion limit, key id, draws, deadline and bytes of an open body; nil for another field.
+local function parse_hold(text)
+  return string.match(text, '^(%d+):(%d+):([^:]*):([^:]*):(%d+):(%d*)$')
+end
+
+local function hold_text(amount, limit, key, draws, deadline, bytes)
+  return amount .. ':' .. limit .. ':' .. key .. ':' .. draws .. ':' .. deadline .. ':' .. bytes
+end
+
+-- Returns the counts of the window as text, the open calls and their bytes.
+local function parse_use(text)
+  local window, calls, bytes = string.match(text or '', '^(%S*) (%d+) (%d+)$')
+  return window or '', tonumber(calls) or 0, tonumber(bytes) or 0
+end
+
+local function use_text(window, calls, bytes)
+  return string.format('%s %.0f %.0f', window, math.max(0, calls), math.max(0, bytes))
+end
+
+-- Replaces the several keys of an account that earlier versions wrote by its record. The record has the name of one of
+-- them, a string, so a process of such a version fails before it changes anything.
+local function convert(account)
+  local record, tag, prefix = account.record, account.tag, account.prefix
+  local function former(name) return prefix .. name end
+  local avail, held, holds, expiry = former('avail'), former('held'), former('holds'), former('expiry')
+  local has_version = redis.call('TYPE', record).ok == 'string'
+  if not has_version and redis.call('EXISTS', avail, held, holds) == 0 then return end
+  local fields = { 'held', redis.call('GET', held) or '0' }
+  local function set(field, value)
+    if value then fields[#fields + 1], fields[#fields + 2] = field, value end
   end
-  write()
+  set('avail', redis.call('GET', avail))
+  local ttl = redis.call('PTTL', avail)
+  if has_version then
+    set('ver', redis.call('GET', record))
+    ttl = math.max(ttl, redis.call('PTTL', record))
+  end
+  local is_listed = redis.call('SISMEMBER', tag .. 'accounts', account.id) == 1
+  set('listed', is_listed and '1')
+  local uses, due = {}, nil
+  local found = redis.call('HGETALL', holds)
+  for i = 1, #found, 2 do
+    local id = found[i]
+    local amount, limit, key, draws = string.match(found[i + 1], '^(%d+):(%d+):([^:]*):([^:]*)$')
+    local deadline = string.format('%.0f', redis.call('ZSCORE', expiry, id) or 0)
+    local bytes = ''
+    if redis.call('ZSCORE', former('open'), id) then
+      bytes = redis.call('HGET', former('bodies'), id) or '0'
+      due = math.min(due or tonumber(deadline), tonumber(deadline))
+      for _, use in ipairs({ 'use', 'use:' .. key }) do
+        uses[use] = uses[use] or { 0, 0 }
+        uses[use][1], uses[use][2] = uses[use][1] + 1, uses[use][2] + tonumber(bytes)
+      end
+    end
+    if key ~= '' then
+      for _, name in ipairs({ 'open', 'bodies', 'window' }) do redis.call('DEL', former('key:' .. key .. ':' .. name)) end
+    end
+    set(id, hold_text(amount, limit, key, draws, deadline, bytes))
+  end
+  for use, counts in pairs(uses) do set(use, use_text('', counts[1], counts[2])) end
+  set('due', due and string.format('%.0f', due))
+  redis.call('DEL', record, avail, held, holds, expiry, former('open'), former('bodies'), former('window'))
+  for i = 1, #fields, 2 do redis.call('HSET', record, fields[i], fields[i + 1]) end
+  if ttl > 0 and not is_listed then redis.call('PEXPIRE', record, ttl) end
+end
+
+-- Reads fields of a record, `held` first. Returns the account: its fields by name, and what is to be written.
+local function open_record(record, fields)
+  local tag, id = string.match(record, '^(.*:)([^:]+):ver$')
+  local account = { record = record, tag = tag, id = id, prefix = tag .. id .. ':', fields = {}, changed = {} }
+  local function read() return redis.pcall('HMGET', record, 'held', unpack(fields)) end
+  local values = read()
+  if values.err or not values[1] then
+    convert(account)
+    values = read()
+  end
+  if values.err then error(values.err) end
+  account.fields.held = values[1]
+  account.is_new = not values[1]
+  for i, field in ipairs(fields) do account.fields[field] = values[i + 1] end
+  return account
+end
+
+-- As open_record, with all fields.
+local function open_whole(record)
+  local account = open_record(record, {})
+  local found = redis.call('HGETALL', record)
+  for i = 1, #found, 2 do account.fields[found[i]] = found[i + 1] end
+  return account
+end
+
+local function change(account, field, value)
+  account.fields[field] = value
+  account.changed[field] = value
+end
+
+-- Lua accepts some thousands of arguments; even, since they are pairs.
+local AT_ONCE = 1000
+
+-- Writes what was changed.
+local function save(account)
+  local fields, gone = {}, {}
+  for field, value in pairs(account.changed) do
+    if value then fields[#fields + 1], fields[#fields + 2] = field, value else gone[#gone + 1] = field end
+  end
+  for at = 1, #gone, AT_ONCE do
+    redis.call('HDEL', account.record, unpack(gone, at, math.min(at + AT_ONCE - 1, #gone)))
+  end
+  if #fields == 0 then return end
+  if account.is_new and not account.changed.held then fields[#fields + 1], fields[#fields + 2] = 'held', '0' end
+  for at = 1, #fields, AT_ONCE do
+    redis.call('HSET', account.record, unpack(fields, at, math.min(at + AT_ONCE - 1, #fields)))
+  end
+end
+
+-- The amounts of all holds; all fields have been read.
+local function amounts_of(account)
+  local amounts = {}
+  for _, value in pairs(account.fields) do amounts[#amounts + 1] = parse_hold(value or '') end
+  return amounts
+end
+
+-- Lists the account for maintenance: its balance cache changed since it was compared with the ledger. The record of an
+-- account that is not listed may expire (see unlist.lua), and that of a listed one may not.
+local function list_account(account)
+  if account.fields.listed then return end
+  redis.call('SADD', account.tag .. 'accounts', account.id)
+  redis.call('PERSIST', account.record)
+  change(account, 'listed', '1')
+end
+
+-- Counts an open call of an account and its key, or one less.
+local function count_place(account, key, calls, bytes)
+  for _, use in ipairs({ 'use', 'use:' .. key }) do
+    if account.fields[use] == nil then account.fields[use] = redis.call('HGET', account.record, use) end
+    local window, open, sum = parse_use(account.fields[use])
+    change(account, use, use_text(window, open + calls, sum + bytes))
+  end
+end
+
+-- Opens a hold that does not exist, and lists its account; `bytes` is '' for one without a place among the open calls. The
+-- caller counts its place.
+local function open_hold(account, id, deadline, amount, limit, key, draws, bytes)
+  list_account(account)
+  deadline = string.format('%.0f', deadline)
+  change(account, 'held', plus(account.fields.held or '0', amount))
+  change(account, id, hold_text(amount, limit, key, draws, deadline, bytes))
+  if bytes == '' then return end
+  if not account.fields.due or tonumber(deadline) < tonumber(account.fields.due) then change(account, 'due', deadline) end
+end
+
+-- Ends the place of a call among the open ones of its key and account.
+local function end_place(account, id)
+  local amount, limit, key, draws, deadline, bytes = parse_hold(account.fields[id])
+  if bytes == '' then return end
+  count_place(account, key, -1, -bytes)
+  change(account, id, hold_text(amount, limit, key, draws, deadline, ''))
+end
+
+-- Closes a hold that exists.
+local function close_hold(account, id)
+  end_place(account, id)
+  change(account, 'held', minus(account.fields.held or '0', (parse_hold(account.fields[id]))))
+  change(account, id, false)
 end
 
 -- The allowance key of one draw of a hold; prefix: of the account's Redis keys.
@@ -69,63 +225,29 @@ local function allowance_of(prefix, key, draw)
   return prefix .. 'member:' .. member .. ':left:' .. period
 end
 
--- Records what a hold returns to its allowances: the part that was held and not charged.
---
--- returns: changes by allowance; prefix: of the account's Redis keys
-local function note_return(returns, prefix, key, draws, amount, charge)
-  if draws == '' then return end
+-- Returns to the allowances of a hold what was held and not charged. An allowance that is not loaded stays unloaded.
+local function return_allowances(account, key, draws, amount, charge)
+  local freed = minus(amount, charge)
+  if freed == '0' then return end
   for draw in string.gmatch(draws, '[^,]+') do
-    local left = allowance_of(prefix, key, draw)
-    returns[left] = returns[left] or {}
-    table.insert(returns[left], amount)
-    table.insert(returns[left], '-' .. charge)
+    local left = allowance_of(account.prefix, key, draw)
+    if redis.call('EXISTS', left) == 1 then redis.call('INCRBY', left, freed) end
   end
 end
 
--- Applies the recorded changes. An allowance that is not loaded stays unloaded.
-local function return_allowances(returns)
-  for left, changes in pairs(returns) do
-    if redis.call('EXISTS', left) == 1 then change('INCRBY', left, changes) end
-  end
-end
-
--- Ends calls of one account: releases their slots among the open calls of their keys and account, and shrinks their
--- holds to the charge. The rest can be spent at once; settlement closes the hold.
--- Idempotent, never raises a hold, and changes no amount if the hold is gone. Returns how many holds shrank.
---
--- account_open: open calls of the account; prefix: of the account's Redis keys
--- calls: the id, the charge and the open calls of the key of each
-local function end_calls(avail, held, holds, account_open, prefix, calls)
-  local ids, of_keys = {}, {}
-  for _, call in ipairs(calls) do
-    ids[#ids + 1] = call.id
-    of_keys[call.open] = of_keys[call.open] or {}
-    table.insert(of_keys[call.open], call.id)
-  end
-  redis.call('ZREM', account_open, unpack(ids))
-  for open, of_key in pairs(of_keys) do redis.call('ZREM', open, unpack(of_key)) end
-
-  local shrunk, has_shrunk, freed, returns = {}, {}, {}, {}
-  for index, hold in ipairs(redis.call('HMGET', holds, unpack(ids))) do
-    local id, charge = ids[index], calls[index].charge
-    if hold and not has_shrunk[id] then
-      local amount, limit, key, draws = parse_hold(hold)
-      -- Neither has leading zeros, so the longer one is the greater.
-      if #charge < #amount or (#charge == #amount and charge < amount) then
-        has_shrunk[id] = true
-        shrunk[#shrunk + 1] = id
-        shrunk[#shrunk + 1] = hold_text(charge, limit, key, draws)
-        freed[#freed + 1] = amount
-        freed[#freed + 1] = '-' .. charge
-        note_return(returns, prefix, key, draws, amount, charge)
-      end
-    end
-  end
-  if #shrunk == 0 then return 0 end
-  redis.call('HSET', holds, unpack(shrunk))
-  change('DECRBY', held, freed)
-  if redis.call('EXISTS', avail) == 1 then change('INCRBY', avail, freed) end
-  return_allowances(returns)
-  return #shrunk / 2
+-- Ends a call: ends its place, and shrinks its hold to the charge. The rest can be spent at once; settlement closes the
+-- hold. Idempotent, never raises a hold, and changes no amount if the hold is gone. Returns whether the hold shrank.
+local function end_call(account, id, charge)
+  local fields = account.fields
+  if not fields[id] then return false end
+  end_place(account, id)
+  local amount, limit, key, draws, deadline = parse_hold(fields[id])
+  if not exceeds(amount, charge) then return false end
+  local freed = minus(amount, charge)
+  change(account, id, hold_text(charge, limit, key, draws, deadline, ''))
+  change(account, 'held', minus(fields.held or '0', freed))
+  if fields.avail then change(account, 'avail', plus(fields.avail, freed)) end
+  return_allowances(account, key, draws, amount, charge)
+  return true
 end
 

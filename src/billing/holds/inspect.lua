@@ -1,21 +1,17 @@
--- Reads one account's balance cache at one instant.
+-- Reads one account's balance cache at one instant. Forgets the use of keys without calls in the last two minutes: an
+-- account may have any number of them.
 --
--- Lua numbers lose digits above 2^53, so the holds are summed in two halves of nine digits and the rest.
---
--- KEYS  1 avail  2 held  3 holds  4 ver
--- Returns {avail or false, held, ver or false, number of holds, sum of the holds: high half, low half}
-local amounts = redis.call('HVALS', KEYS[3])
-local high, low = 0, 0
-for _, hold in ipairs(amounts) do
-  local amount = parse_hold(hold)
-  low = low + tonumber(string.sub(amount, -9))
-  high = high + (tonumber(string.sub(amount, 1, -10)) or 0)
+-- KEYS  1 record of the account  2 absent
+-- Returns {avail or false, held, ver or false, number of holds, sum of the holds}
+local account = open_whole(KEYS[1])
+local amounts, fields = amounts_of(account), account.fields
+local window
+for field, value in pairs(fields) do
+  local text, calls = parse_use(string.sub(field, 1, 4) == 'use:' and value or '- 1 0')
+  if calls == 0 then
+    window = window or math.floor(redis.call('TIME')[1] / 60)
+    if (tonumber(string.match(text, '^%d+')) or 0) < window - 1 then change(account, field, false) end
+  end
 end
-return {
-  redis.call('GET', KEYS[1]),
-  redis.call('GET', KEYS[2]) or '0',
-  redis.call('GET', KEYS[4]),
-  #amounts,
-  string.format('%.0f', high),
-  string.format('%.0f', low),
-}
+save(account)
+return { fields.avail or false, fields.held or '0', fields.ver or false, #amounts, sum_of('0', amounts, 1) }

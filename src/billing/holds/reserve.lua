@@ -4,41 +4,31 @@
 -- If the balance cache is not loaded (no `avail`), the hold is taken from the ledger balance less the open holds,
 -- and the process that loads the balance cache includes it.
 --
--- KEYS  1 avail  2 held  3 holds  4 expiry  5 absent
+-- KEYS  1 record of the account  2 absent
 -- ARGV  1 hold id  2 amount wanted  3 hold lifetime ms  4 ledger balance
 --       5 id prefix of the holds that this one replaces, or ''
 -- Returns the amount held, as text; '0' when nothing is available
-local avail, held, holds, expiry = unpack(KEYS)
 local id, wanted, lifetime, balance, replaced = unpack(ARGV)
+local account = open_whole(KEYS[1])
+local fields = account.fields
+local is_loaded = fields.avail
+local free = fields.avail or minus(balance, fields.held or '0')
+local replaces = {}
+for field, value in pairs(fields) do
+  local is_replaced = field == id or (replaced ~= '' and string.sub(field, 1, #replaced) == replaced)
+  if is_replaced and value and parse_hold(value) then replaces[#replaces + 1] = field end
+end
+for _, hold in ipairs(replaces) do
+  free = plus(free, (parse_hold(fields[hold])))
+  close_hold(account, hold)
+end
 
-local loaded = redis.call('EXISTS', avail) == 1
-local function give_back(hold)
-  local left = read_hold(holds, hold)
-  if not left then return end
-  close_hold(held, holds, expiry, hold, left)
-  if loaded then redis.call('INCRBY', avail, left) end
-end
-give_back(id)
-if replaced ~= '' then
-  for _, hold in ipairs(redis.call('HKEYS', holds)) do
-    if string.sub(hold, 1, #replaced) == replaced then give_back(hold) end
-  end
-end
-if not loaded then
-  redis.call('SET', avail, balance)
-  redis.call('DECRBY', avail, redis.call('GET', held) or '0')
-end
-local free = redis.call('GET', avail)
-local amount = wanted
-if tonumber(free) <= 0 then
-  amount = '0'
-elseif redis.call('DECRBY', avail, wanted) < 0 then
-  redis.call('SET', avail, '0')
-  amount = free
-end
-if not loaded then redis.call('DEL', avail) end
+local amount = string.sub(free, 1, 1) == '-' and '0' or exceeds(wanted, free) and free or wanted
 if amount ~= '0' then
+  local now = redis.call('TIME')[1] * 1000
   -- Belongs to no key and is taken from no budget.
-  open_hold(held, holds, expiry, id, redis.call('TIME')[1] * 1000 + lifetime, amount, 0, '', '')
+  open_hold(account, id, now + lifetime, amount, '0', '', '', '')
 end
+if is_loaded then change(account, 'avail', minus(free, amount)) end
+save(account)
 return amount

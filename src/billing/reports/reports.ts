@@ -1,7 +1,6 @@
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import { type Redis, redisOf } from '../../platform/redis/redis.ts'
-import { accountKeys } from '../../platform/redis/redis-keys.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
 import { type CallLookup, createCallLookup } from '../call-records/call-lookup.ts'
 import { type CallRecords, createCallRecords } from '../call-records/call-records.ts'
 import { createHoldStore, type HoldStore } from '../holds/hold-store.ts'
@@ -43,10 +42,7 @@ export function createReports(
   return {
     findCall: createCallLookup({
       calls,
-      areHeld: async (accountId, callIds) =>
-        (await redisOf(accountId, redis).hmget(accountKeys(accountId, redis).holds, ...callIds)).map(
-          (hold) => hold !== null,
-        ),
+      areHeld: holds.areHeld,
       clock,
     }),
     calls: createCallRecords(replica),

@@ -12,12 +12,12 @@
 --
 -- KEYS  1 dispatch queue  2 settlement queue (without a list)  3 result of this worker's last step
 --       4 channels with ends that are not acknowledged (see end-acknowledgements.ts)
---       then per call: avail, held, holds, key open, account open
+--       then per call: record of the account
 -- ARGV  1 settlement job id  2 its options, JSON  3 now, unix ms  4 start of a message, JSON
 --       5 id of this worker, which is the token of its locks
 --       then per call: id, reply channel or '', last frame (JSON) or '' if it is not published, settlement record
 --       (JSON), amount charged,
---       prefix of the account's Redis keys, claim: `ats`, 'revived', or 'any' for a job that Redis has lost,
+--       key id, claim: `ats`, 'revived', or 'any' for a job that Redis has lost,
 --       '', or, if the completion is charged only when its client receives it, the completion tokens that were
 --       certainly received before: then the call must not have failed for its client, and the channel must have a
 --       subscriber if the end is published
@@ -26,21 +26,19 @@
 -- call; 'gone': there is no job, since this worker or another finished the call, or Redis lost it; JSON: the error that its
 -- client received (see note-failure.lua)
 local dispatch, settlement, last_step, ending_channels = KEYS[1] .. ':', KEYS[2] .. ':', KEYS[3], KEYS[4]
-local PER_CALL_KEYS, PER_CALL_ARGS = 5, 8
+local PER_CALL_ARGS = 8
 local LAST_STEP_KEPT_MS = 600000
 local token = ARGV[5]
 
-local last = redis.call('HMGET', last_step, 'job', 'results')
-if last[1] == ARGV[1] then return cjson.decode(last[2]) end
+local last = redis.call('GET', last_step)
+if last and string.sub(last, 1, #ARGV[1]) == ARGV[1] then return cjson.decode(string.sub(last, #ARGV[1] + 1)) end
 
 local calls = {}
 for at = 6, #ARGV, PER_CALL_ARGS do
-  local keys_at = 5 + #calls * PER_CALL_KEYS
-  local avail, held, holds, open, account_open = unpack(KEYS, keys_at, keys_at + PER_CALL_KEYS - 1)
-  local id, channel, frame, record, charge, prefix, claim, taken = unpack(ARGV, at, at + PER_CALL_ARGS - 1)
+  local id, channel, frame, record, charge, key, claim, taken = unpack(ARGV, at, at + PER_CALL_ARGS - 1)
   calls[#calls + 1] = {
-    id = id, channel = channel, frame = frame, record = record, charge = charge, open = open, claim = claim,
-    taken = taken, must_hear = taken ~= '', job = dispatch .. id, account = { avail, held, holds, account_open, prefix },
+    id = id, channel = channel, frame = frame, record = record, charge = charge, key = key, claim = claim,
+    taken = taken, must_hear = taken ~= '', job = dispatch .. id, account = KEYS[5 + #calls],
   }
 end
 
@@ -85,23 +83,29 @@ local function unlist(id)
   end
 end
 
+local wanted, accounts = {}, {}
+for _, call in ipairs(calls) do
+  if not call.result then
+    wanted[call.account] = wanted[call.account] or { 'avail', 'use' }
+    table.insert(wanted[call.account], 'use:' .. call.key)
+    table.insert(wanted[call.account], call.id)
+  end
+end
+for record, fields in pairs(wanted) do accounts[record] = open_record(record, fields) end
+
 -- The settlement record of a call, with the hold in Redis if it differs from the record. A hold that Redis lost may
 -- be restored with its charge, and a call that was ended before is no longer open: neither is evidence.
 local function record_of(call)
   if call.claim == 'any' or call.claim == 'revived' then return call.record end
-  local amount = read_hold(call.account[3], call.id)
-  if not amount or amount == string.match(call.record, '"holdPico":"(%d+)"') then return call.record end
-  if not redis.call('ZSCORE', call.account[4], call.id) then return call.record end
+  local amount, _, _, _, _, bytes = parse_hold(accounts[call.account].fields[call.id] or '')
+  if not amount or bytes == '' or amount == string.match(call.record, '"holdPico":"(%d+)"') then return call.record end
   return string.sub(call.record, 1, -2) .. ',"redisHoldPico":"' .. amount .. '"}'
 end
 
-local results, records, frames, ends, accounts, ids, gone = {}, {}, {}, {}, {}, {}, {}
+local results, records, frames, ends, ids, gone = {}, {}, {}, {}, {}, {}
 local settling = {}
 for index, call in ipairs(calls) do
   if not call.result then
-    local holds = call.account[3]
-    accounts[holds] = accounts[holds] or { calls = {}, keys = call.account }
-    table.insert(accounts[holds].calls, call)
     if call.claim ~= 'any' then
       unlist(call.id)
       ids[#ids + 1] = call.id
@@ -109,6 +113,7 @@ for index, call in ipairs(calls) do
       gone[#gone + 1] = call.job .. ':lock'
     end
     records[#records + 1] = record_of(call)
+    end_call(accounts[call.account], call.id, call.charge)
     settling[#settling + 1] = call.id
     local taken = call.charge ~= '0' and call.taken or ''
     if call.channel ~= '' and (call.frame ~= '' or taken ~= '') then
@@ -126,10 +131,7 @@ for index, call in ipairs(calls) do
 end
 if #records == 0 then return results end
 
-for _, account in pairs(accounts) do
-  local avail, held, holds, account_open, prefix = unpack(account.keys)
-  end_calls(avail, held, holds, account_open, prefix, account.calls)
-end
+for _, account in pairs(accounts) do save(account) end
 if #ids > 0 then
   redis.call('SREM', dispatch .. 'stalled', unpack(ids))
   redis.call('DEL', unpack(gone))
@@ -146,8 +148,7 @@ redis.call('LPUSH', settlement .. 'wait', ARGV[1])
 if redis.call('HEXISTS', settlement .. 'meta', 'paused') == 0 then
   redis.call('ZADD', settlement .. 'marker', 0, '0')
 end
-redis.call('HSET', last_step, 'job', ARGV[1], 'results', cjson.encode(results))
-redis.call('PEXPIRE', last_step, LAST_STEP_KEPT_MS)
+redis.call('SET', last_step, ARGV[1] .. cjson.encode(results), 'PX', LAST_STEP_KEPT_MS)
 for channel, of_channel in pairs(ends) do
   redis.call('HSET', channel .. ':ends', unpack(of_channel))
   redis.call('SADD', ending_channels, channel)

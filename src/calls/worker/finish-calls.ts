@@ -11,14 +11,7 @@ import { newId } from '../../core/kernel/ids.ts'
 import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
 import { readScript } from '../../platform/redis/read-script.ts'
 import { defineScript, isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
-import {
-  accountKeys,
-  apiKeyKeys,
-  endingChannels,
-  lastFinishKey,
-  queuePrefix,
-  type Sharded,
-} from '../../platform/redis/redis-keys.ts'
+import { accountKeys, endingChannels, lastFinishKey, queuePrefix } from '../../platform/redis/redis-keys.ts'
 import { forRelayChannels } from '../../platform/redis/relay-channel.ts'
 import type { FramePublisher } from './frame-publisher.ts'
 
@@ -75,15 +68,8 @@ export function createFinishScript(redis: Redis, worker: string, clock: () => nu
   return async (settlementJobId, calls) => {
     const options = JSON.stringify(storedJobOptions(settlementJobId))
     const results = (await finish(
-      [...ownKeys, ...calls.flatMap((call) => keysOf(call, redis))],
-      [
-        settlementJobId,
-        options,
-        clock(),
-        opening,
-        worker,
-        ...calls.flatMap((call) => argumentsOf(call, redis)),
-      ],
+      [...ownKeys, ...calls.map(({ record }) => accountKeys(record.accountId, redis).record)],
+      [settlementJobId, options, clock(), opening, worker, ...calls.flatMap(argumentsOf)],
     )) as string[]
     return results.map(readResult)
   }
@@ -92,22 +78,15 @@ export function createFinishScript(redis: Redis, worker: string, clock: () => nu
 const readResult = (result: string): FinishResult =>
   result.startsWith('{') ? (JSON.parse(result) as GatewayFailure) : (result as FinishResult)
 
-function keysOf({ record: { accountId, keyId } }: FinishStep, sharded: Sharded): string[] {
-  const account = accountKeys(accountId, sharded)
-  const { open } = apiKeyKeys(accountId, keyId, sharded)
-  return [account.avail, account.held, account.holds, open, account.open]
-}
-
-function argumentsOf(call: FinishStep & { isPublished: boolean }, sharded: Sharded): Array<string | number> {
+function argumentsOf(call: FinishStep & { isPublished: boolean }): Array<string | number> {
   const { record, claim, channel, last, isPublished, needsSubscriber, takenTokens } = call
-  const { prefix } = accountKeys(record.accountId, sharded)
   return [
     record.id,
     channel,
     channel && isPublished ? JSON.stringify(last) : '',
     JSON.stringify(record),
     record.chargePico,
-    prefix,
+    record.keyId,
     claim,
     needsSubscriber ? takenTokens : '',
   ]

@@ -45,39 +45,13 @@ export function accountKeys(accountId: string, sharded: Sharded = ONE_SHARD) {
   const shard = shardOf(accountId, sharded)
   const tag = `${tagOf(shard)}:${accountId}`
   return {
-    /** The spendable amount: base(ver) − held. */
-    avail: `${tag}:avail`,
-    held: `${tag}:held`,
-    /** Hash: hold id → `<amount>:<completion limit>:<key id>:<draws>`; see holds.lua. */
-    holds: `${tag}:holds`,
-    /** Sorted set: hold id by deadline, unix ms. */
-    expiry: `${tag}:expiry`,
-    /** The ledger version that `avail` was computed from. */
-    ver: `${tag}:ver`,
-    /** Sliding-window counts of requests and tokens of all keys together, as text; see admit.lua. */
-    rate: `${tag}:window`,
-    /** Sorted set: open calls of all keys by deadline, unix ms. */
-    open: `${tag}:open`,
-    /** Hash: bytes of heavy bodies by call; includes ended calls until the next admission. */
-    bodies: `${tag}:bodies`,
+    /** Hash: balance, holds, and use of the limits of the account and its keys; see holds.lua, also for the name. */
+    record: `${tag}:ver`,
     /** The epoch in which a process loads the account; lost with the data of that epoch. */
     loading: `${tag}:loading`,
     absent: absentKey(shard),
     /** Prefix of all these keys. */
     prefix: `${tag}:`,
-  }
-}
-
-/** Limits of one API key, under its account's hash tag. */
-export function apiKeyKeys(accountId: string, keyId: string, sharded: Sharded = ONE_SHARD) {
-  const tag = `${accountKeys(accountId, sharded).prefix}key:${keyId}`
-  return {
-    /** As for the account. */
-    rate: `${tag}:window`,
-    /** Sorted set: open calls by deadline, unix ms. */
-    open: `${tag}:open`,
-    /** Hash: as for the account. */
-    bodies: `${tag}:bodies`,
   }
 }
 

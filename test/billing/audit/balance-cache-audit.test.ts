@@ -56,7 +56,7 @@ describe('the audit of balance caches', () => {
   test('compares a cache that was behind once it has caught up', async () => {
     const wrong = async (id: string) => {
       await holds.apply(id, { balancePico: 950n, version: 2n }, [])
-      await redis.incrby(accountKeys(id).avail, 7)
+      await redis.hincrby(accountKeys(id).record, 'avail', 7)
     }
     expect(await auditBehind(wrong)).toEqual(['available 957 is not balance 950 less held 0'])
   })

@@ -6,12 +6,17 @@ import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { keyBudget } from '../../../src/core/billing/budget.ts'
 import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import { queuePriority, queueTurn } from '../../../src/core/calls/fair-queue.ts'
-import { type CallId, newId } from '../../../src/core/kernel/ids.ts'
+import { type CallId, newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
 import { createDispatchQueue, DISPATCH_QUEUE, enqueueCall } from '../../../src/platform/queues/queues.ts'
 import type { Redis } from '../../../src/platform/redis/redis.ts'
-import { accountKeys, allowanceKey, queuePrefix } from '../../../src/platform/redis/redis-keys.ts'
-import { admissionOf } from '../../helpers/open-hold.ts'
+import {
+  accountKeys,
+  allowanceKey,
+  listedAccounts,
+  queuePrefix,
+} from '../../../src/platform/redis/redis-keys.ts'
+import { admissionOf, openCalls } from '../../helpers/open-hold.ts'
 import { testRedis } from '../../helpers/resources.ts'
 
 let redis: Redis
@@ -301,11 +306,134 @@ describe('the admission holds', () => {
     const accountId = await funded(1_000n)
     const call = request(accountId)
     await admit(call)
-    await redis.del(accountKeys(accountId).avail)
+    await redis.hdel(accountKeys(accountId).record, 'avail')
     await holds.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico: 10n })
     expect(await holds.balance(accountId)).toEqual({ availPico: null, heldPico: 10n, version: 1n })
     await holds.load(accountId, { balancePico: 1_000n, version: 1n })
     expect(await holds.balance(accountId)).toMatchObject({ availPico: 990n, heldPico: 10n })
+  })
+
+  describe('an account whose keys an earlier version wrote', () => {
+    const [deadline, callIds] = [Date.now() + 60_000, [newCallId(), newCallId(), newCallId()]]
+    const [running, ended, heavy] = callIds as [CallId, CallId, CallId]
+    /** 1,000 at version 4, with two open calls, of which one has a heavy body, and one that waits for its settlement. */
+    async function formerAccount() {
+      const accountId = newId('acct')
+      const { prefix, record } = accountKeys(accountId)
+      await redis.mset({ [`${prefix}avail`]: '400', [`${prefix}held`]: '600', [record]: '4' })
+      await redis.hset(`${prefix}holds`, {
+        [running]: '300:7:key_1:',
+        [ended]: '100:7:key_1:',
+        [heavy]: '200:7:key_1:m2035-05-01',
+      })
+      await redis.zadd(`${prefix}expiry`, deadline, running, deadline, ended, deadline, heavy)
+      for (const calls of [`${prefix}open`, `${prefix}key:key_1:open`])
+        await redis.zadd(calls, deadline, running, deadline, heavy)
+      await redis.hset(`${prefix}bodies`, heavy, 5_000)
+      await redis.sadd(listedAccounts(0), accountId)
+      return { accountId, prefix, record }
+    }
+    const converted = { availPico: 400n, heldPico: 600n, version: 4n, openHolds: 3, holdsPico: 600n }
+
+    test.each<[string, (accountId: string) => Promise<unknown>]>([
+      ['a look at it', (accountId) => holds.inspect(accountId)],
+      ['a reading of its balance', (accountId) => holds.balance(accountId)],
+      ['a reading of its holds', (accountId) => holds.openHolds(accountId)],
+      ['a list of versions', (accountId) => holds.versions([accountId])],
+      ['a repeat of a settlement', (accountId) => holds.release(accountId, newCallId())],
+      ['a refused call', (accountId) => admit(request(accountId, { amountPico: 500n }))],
+    ])('has one record after %s, once, with its open calls', async (_, touch) => {
+      const { accountId, prefix, record } = await formerAccount()
+      await touch(accountId)
+      expect(await redis.keys(`${prefix}*`)).toEqual([record])
+      expect(await holds.inspect(accountId)).toEqual(converted)
+      expect(await redis.ttl(record)).toBe(-1)
+      expect([await openCalls(redis, accountId), await openCalls(redis, accountId, 'key_1')]).toEqual([2, 2])
+      const hold = (callId: CallId, amountPico: bigint, draws = '') => ({
+        ...{ callId, amountPico, draws, keyId: 'key_1', deadlineAt: deadline },
+      })
+      const found = await holds.openHolds(accountId)
+      expect(found.sort((a, b) => Number(a.amountPico - b.amountPico))).toEqual([
+        hold(ended, 100n),
+        hold(heavy, 200n, 'm2035-05-01'),
+        hold(running, 300n),
+      ])
+    })
+
+    test('admits, ends and settles calls as if it had always had its record', async () => {
+      const { accountId } = await formerAccount()
+      const bounded = { accountConcurrentCalls: 3, concurrentCalls: 3 }
+      const heavyToo = { bytes: 100, keyMax: 5_099, accountMax: 9_000 }
+      expect(await admit(request(accountId, { ...bounded, body: heavyToo }))).toMatchObject({
+        kind: 'too-heavy',
+        scope: 'key',
+      })
+      const last = request(accountId, bounded)
+      expect(await admit(last)).toMatchObject({ kind: 'admitted', accountOpenCalls: 3 })
+      expect(await admit(request(accountId, bounded))).toMatchObject({ kind: 'too-many-open', scope: 'key' })
+      await holds.endCall({ accountId, keyId: 'key_1', callId: running, chargePico: 20n })
+      expect(await openCalls(redis, accountId)).toBe(2)
+      const released = [running, ended, heavy, last.callId].map((callId) => ({ callId, chargePico: 20n }))
+      await holds.apply(accountId, { balancePico: 920n, version: 8n }, released)
+      expect(await holds.inspect(accountId)).toMatchObject({ availPico: 920n, heldPico: 0n, openHolds: 0 })
+      expect(await openCalls(redis, accountId)).toBe(0)
+    })
+
+    test('a process of that version changes nothing of it any more', async () => {
+      const { accountId, prefix, record } = await formerAccount()
+      await holds.inspect(accountId)
+      // What such a process reads first when it loads a balance, or applies a settlement.
+      await expect(redis.get(record)).rejects.toThrow('WRONGTYPE')
+      expect(await redis.exists(`${prefix}avail`)).toBe(0)
+      expect(await holds.inspect(accountId)).toEqual(converted)
+    })
+
+    test('whose balance cache was about to expire still does', async () => {
+      const accountId = newId('acct')
+      const { prefix, record } = accountKeys(accountId)
+      for (const [key, value] of [
+        [`${prefix}avail`, '5'],
+        [`${prefix}held`, '0'],
+        [record, '2'],
+      ] as const)
+        await redis.set(key, value, 'EX', 1_000)
+      expect(await holds.balance(accountId)).toEqual({ availPico: 5n, heldPico: 0n, version: 2n })
+      expect(await redis.ttl(record)).toBeGreaterThan(900)
+    })
+  })
+
+  test('a look at an account forgets the use of keys without calls, and of no other key', async () => {
+    const accountId = await funded(1_000n)
+    const running = request(accountId, { keyId: 'key_2' })
+    await admit(running)
+    const { record } = accountKeys(accountId)
+    await redis.hset(record, {
+      'use:key_1': '1:5:5:0:0 0 0',
+      'use:key_2': '1:5:5:0:0 1 0',
+      'use:key_3': ' 0 0',
+    })
+    const ended = request(accountId, { keyId: 'key_4' })
+    await admit(ended)
+    await holds.endCall({ accountId, keyId: 'key_4', callId: ended.callId, chargePico: 0n })
+    await holds.inspect(accountId)
+    const fields = await redis.hkeys(record)
+    expect(fields.filter((field) => field.startsWith('use:')).sort()).toEqual(['use:key_2', 'use:key_4'])
+    expect(await openCalls(redis, accountId, 'key_2')).toBe(1)
+  })
+
+  test('a call whose end was lost keeps its place until its deadline, and no longer', async () => {
+    const accountId = await funded(1_000n)
+    const one = { concurrentCalls: 1, accountConcurrentCalls: 1 }
+    await admit(request(accountId, { ...one, holdLifetimeMs: 60_000 }))
+    expect(await admit(request(accountId, one))).toMatchObject({ kind: 'too-many-open' })
+    const { record } = accountKeys(accountId)
+    const fields = Object.entries(await redis.hgetall(record)).map(([field, value]) => [
+      field,
+      field === 'due' ? '1' : value.replace(/:\d{13}:/, ':1:'),
+    ])
+    await redis.hset(record, Object.fromEntries(fields))
+    expect(await admit(request(accountId, one))).toMatchObject({ kind: 'admitted', accountOpenCalls: 1 })
+    expect(await holds.inspect(accountId)).toMatchObject({ openHolds: 2 })
   })
 
   test('keeps avail = base − held through any order of holds, ends, settlements, duplicates and late messages', async () => {

@@ -228,12 +228,12 @@ describe('calls that several budgets bound', () => {
 test('holds of a gateway without budgets of members and accounts still count, end and settle', async () => {
   const account = await budgeted({ keys: [850n], member: null, account: null })
   const { accountId } = account
-  const keys = accountKeys(accountId)
+  const { prefix, record } = accountKeys(accountId)
   const [limited, free] = [newCallId(), newCallId()]
   // As earlier versions wrote them.
-  await redis.hset(keys.holds, limited, `50:7:key_0:${MONTH.id}`, free, '100:7:key_0:')
-  await redis.set(keys.held, 150)
-  await redis.decrby(keys.avail, 150)
+  await redis.del(record)
+  await redis.hset(`${prefix}holds`, limited, `50:7:key_0:${MONTH.id}`, free, '100:7:key_0:')
+  await redis.mset({ [`${prefix}held`]: '150', [`${prefix}avail`]: '999850', [record]: '1' })
   expect(await holds.inspect(accountId)).toMatchObject({ holdsPico: 150n, heldPico: 150n })
   await holds.endCall({ accountId, keyId: 'key_0', callId: limited, chargePico: 20n })
   expect((await account.figures()).lefts[0]).toBe(880n)

@@ -48,7 +48,7 @@ describe('balance cache inspection', () => {
         await holds.load(account, ledger)
         for (const amount of amounts) await openHold(redis, account, newCallId(), amount)
         const sound = await holds.inspect(account)
-        await redis.mset(accountKeys(account).avail, avail, accountKeys(account).held, held)
+        await redis.hset(accountKeys(account).record, { avail, held })
         expect(await holds.rebuild(account, ledger, false)).toBe(true)
         expect(await holds.inspect(account)).toEqual(sound)
       }),

@@ -395,11 +395,11 @@ describe('ledger', () => {
     expect(byCommand).toMatchObject({ ok: true, cause: 'operator' })
     expect(byCommand?.id).not.toBe(sound.id)
 
-    await stack.redis.incrby(accountKeys(owner.accountId).avail, 5_000_000)
+    await stack.redis.hincrby(accountKeys(owner.accountId).record, 'avail', 5_000_000)
     const broken = await next()
     expect(broken.ok).toBe(false)
     expect(broken.discrepancies[0]?.subject).toBe(owner.accountId)
-    await stack.redis.decrby(accountKeys(owner.accountId).avail, 5_000_000)
+    await stack.redis.hincrby(accountKeys(owner.accountId).record, 'avail', -5_000_000)
     await eventually(async () => {
       const { data } = await admin.get<Page<AlarmView>>('/alarms')
       expect(data.map(({ kind }) => kind)).toContain('audit-failed')

@@ -34,9 +34,9 @@ test('the keys of a shard are on its server, by scripts and by commands', async 
     expect(await holds.balance(accountId)).toMatchObject({ availPico: 100n })
   }
   for (const [shard, accountId] of ACCOUNTS.entries()) {
-    const { avail } = accountKeys(accountId, redis)
-    expect(avail).toContain(`{sy:${shard}}`)
-    const there = await Promise.all([first, second].map((server) => server.connect().exists(avail)))
+    const { record } = accountKeys(accountId, redis)
+    expect(record).toContain(`{sy:${shard}}`)
+    const there = await Promise.all([first, second].map((server) => server.connect().exists(record)))
     expect(there).toEqual(shard % 2 === 0 ? [1, 0] : [0, 1])
   }
   expect([...(await holds.versions(ACCOUNTS)).keys()].sort()).toEqual([...ACCOUNTS].sort())
