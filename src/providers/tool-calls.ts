@@ -14,6 +14,7 @@ interface OpenCall {
   name: string
   /** The arguments so far, of a call without an id, or before the name. */
   arguments: string
+  end: ObjectEnd
   hasArguments: boolean
 }
 
@@ -96,7 +97,10 @@ export class ToolCallReader {
     if (call.index === MAX_TOOL_CALLS) return null
     if (json !== '') call.hasArguments = true
     const isKnown = call.name !== ''
-    if (!isKnown || call.upstreamId === null) call.arguments += json
+    if (!isKnown || call.upstreamId === null) {
+      call.arguments += json
+      call.end.readOn(json)
+    }
     if (isKnown) return json === '' ? null : { index: call.index, function: { arguments: json } }
     if (name === '') return null
     call.name = name
@@ -136,6 +140,7 @@ export class ToolCallReader {
       upstreamId,
       name: '',
       arguments: '',
+      end: new ObjectEnd(),
       hasArguments: false,
     }
     if (isBeyond) return call
@@ -163,6 +168,33 @@ function argumentsText(value: unknown): string | null {
 
 const beginsObject = (json: string): boolean => json.trimStart().startsWith('{')
 
-/** Whether the arguments of a call without an id are complete; parsed only where another object follows one that ends. */
-const isComplete = ({ arguments: json }: OpenCall): boolean =>
-  json.trimEnd().endsWith('}') && parseObject(json) !== null
+/** Whether the arguments of a call without an id are complete; parsed once, where another object follows one that ends. */
+function isComplete({ arguments: json, end }: OpenCall): boolean {
+  if (end.state === 'reached' && parseObject(json) === null) end.state = 'none'
+  return end.state === 'reached'
+}
+
+/** Finds where an object that comes in pieces ends, each character read once. */
+class ObjectEnd {
+  /** `none`: what has come is no object, whatever follows. */
+  state: 'open' | 'reached' | 'none' = 'open'
+  #depth = 0
+  #isInString = false
+  #isEscaped = false
+
+  readOn(json: string): void {
+    for (const character of json) {
+      if (this.#isEscaped) this.#isEscaped = false
+      else if (character === '\\') this.#isEscaped = true
+      else if (character === '"') this.#isInString = !this.#isInString
+      else if (this.#isInString) continue
+      else if (character === '{' || character === '[') this.#depth++
+      else if (character === '}' || character === ']') this.#close()
+    }
+  }
+
+  #close(): void {
+    this.#depth--
+    if (this.#depth === 0 && this.state === 'open') this.state = 'reached'
+  }
+}

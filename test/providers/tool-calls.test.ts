@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { CompletionBuilder, type CompletionEvent, isDelta } from '../../src/core/calls/completion.ts'
 import { ChatReader } from '../../src/providers/chat-completions.ts'
 import { ToolCallIds, ToolCallReader } from '../../src/providers/tool-calls.ts'
@@ -45,6 +45,19 @@ test('a `function_call` of the time before `tool_calls` is a call, whole and in 
   const pieces = [{ name: 'f', arguments: '' }, { arguments: '{"x"' }, { arguments: ':1}' }]
   expect(read(false, ...pieces.map((piece) => ({ function_call: piece })))).toEqual([called])
   expect(read(true, { content: 'Hi', function_call: { name: '', arguments: '' } })).toBeUndefined()
+})
+
+test.each([
+  ['in a text', '{"x":"', '{}', '"}'],
+  ['and are no JSON', '{x', '{}', '}'],
+  ['after an end that was none', '{x}', '{x}', '{x}'],
+])('arguments whose pieces look like objects %s are parsed once at most', (_, first, between, last) => {
+  const parse = vi.spyOn(JSON, 'parse')
+  const pieces = [first, ...Array(500).fill(between), last]
+  const made = calls(...pieces.map((json) => piece(json, {}, 'f')))
+  expect(parse.mock.calls.length).toBeLessThan(2)
+  parse.mockRestore()
+  expect(made).toEqual([['f', pieces.join('')]])
 })
 
 describe('the deltas of two calls become two calls', () => {
