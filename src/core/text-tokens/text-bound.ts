@@ -12,7 +12,7 @@ const ESCAPE_BYTES_MAX = 6
 const REMEMBERED_CHARS = 1_024
 /**
  * The bounds of longer texts that were met lately, by digest. An agent sends its whole conversation again with each turn,
- * and a digest takes a tenth of the time of a bound.
+ * and a digest takes a fraction of the time of a bound.
  */
 const REMEMBERED = new LRUCache<string, number>({ max: 20_000 })
 
@@ -57,53 +57,62 @@ const isLowerCase = (code: number) => code >= 97 && code <= 122
  * bytes count wherever the vocabularies have nothing in common. Text that all of them merge counts less:
  * lower-case words, common characters of other scripts, runs of spaces.
  *
- * One pass, a few nanoseconds per character. For the bound of ordinary text, and its margin for
+ * One pass over its code units. For the bound of ordinary text, and its margin for
  * unpublished vocabularies, see `docs/decisions/0005-hold-is-a-bound.md`.
  */
 export function textTokensBound(text: string): number {
+  const units = unitsOf(text)
+  const { length } = text
   let tokens = 0
   let index = 0
-  while (index < text.length) {
-    const code = text.charCodeAt(index)
-    const start = index++
-    if (isLowerCase(code)) {
-      readWord(text, start)
-      tokens += wordBound(text, 'other')
-      index = word.end
-    } else if (code === SPACE) {
-      while (index < text.length && text.charCodeAt(index) === SPACE) index++
+  while (index < length) {
+    const code = units[index]!
+    let after: Before = OTHER
+    if (code === SPACE) {
+      const start = index++
+      while (units[index] === SPACE) index++
       // The last space of a run merges with the following text; the earlier ones are separate tokens.
       const runLength = index - start - 1
       if (runLength > 0) tokens += 1 + (runLength - 1) / SPACES_PER_TOKEN
-      readWord(text, index)
-      tokens += word.end === index ? 1 : wordBound(text, runLength > 0 ? 'spaces' : 'space')
-      index = word.end
-    } else {
-      tokens += code < 128 ? 1 : characterBound(text, start)
+      if (!isLowerCase(units[index]!)) {
+        tokens++
+        continue
+      }
+      after = runLength > 0 ? SPACES : ONE_SPACE
+    } else if (!isLowerCase(code)) {
+      tokens += isSurrogate(code) ? surrogateBound(units, index) : BOUNDS[code]!
+      index++
+      continue
     }
+    const start = index
+    // Its first and next six letters, in five bits each.
+    let head = 0
+    let tail = 0
+    for (let letter = units[index]!; isLowerCase(letter); letter = units[++index]!) {
+      if (index - start < PACKED_LETTERS) head = (head << 5) | (letter - 96)
+      else tail = (tail << 5) | (letter - 96)
+    }
+    tokens += wordBound(units, start, index, head, tail, after)
   }
   return Math.ceil(tokens)
 }
 
 const PACKED_LETTERS = 6
-/** The run of lower-case letters that was read last, and its first and next six letters, in five bits each. */
-const word = { start: 0, end: 0, head: 0, tail: 0 }
+/** What precedes a word: a space that is the only one or the last of several, or something else. */
+type Before = typeof OTHER | typeof SPACES | typeof ONE_SPACE
+const OTHER = 0
+const SPACES = 1
+const ONE_SPACE = 2
 
-function readWord(text: string, start: number): void {
-  let end = start
-  let head = 0
-  let tail = 0
-  // A character beyond the end would be NaN, with which the loop takes twice the time.
-  for (; end < text.length; end++) {
-    const code = text.charCodeAt(end)
-    if (!isLowerCase(code)) break
-    if (end - start < PACKED_LETTERS) head = (head << 5) | (code - 96)
-    else tail = (tail << 5) | (code - 96)
-  }
-  word.start = start
-  word.end = end
-  word.head = head
-  word.tail = tail
+const SHORT_UNITS = 128 * 1024
+const SHORT = new Uint16Array(SHORT_UNITS)
+
+/** The UTF-16 code units of a text and a 0, valid until the next call: reading a string by its characters takes four times as long. */
+function unitsOf(text: string): Uint16Array {
+  const units = text.length < SHORT_UNITS ? SHORT : new Uint16Array(text.length + 1)
+  Buffer.from(units.buffer).write(text, 'utf16le')
+  units[text.length] = 0
+  return units
 }
 
 /**
@@ -138,15 +147,16 @@ const LENGTHENED = new Map(
   ),
 )
 
-/** Token bound of the non-ASCII UTF-16 code unit at an index. A surrogate pair counts at its first unit. */
-function characterBound(text: string, index: number): number {
-  const code = text.charCodeAt(index)
-  if (code < 0xd800 || code > 0xdfff) return BOUNDS[code]!
-  if (code >= 0xdc00) return isHigh(text.charCodeAt(index - 1)) ? 0 : REPLACEMENT_BYTES
-  if (!isLow(text.charCodeAt(index + 1))) return REPLACEMENT_BYTES
-  return LENGTHENED.get(text.codePointAt(index)!) ?? 4
+/** Token bound of the surrogate at an index. A pair counts at its first unit. */
+function surrogateBound(units: Uint16Array, index: number): number {
+  const code = units[index]!
+  if (code >= 0xdc00) return index > 0 && isHigh(units[index - 1]!) ? 0 : REPLACEMENT_BYTES
+  const low = units[index + 1]!
+  if (!isLow(low)) return REPLACEMENT_BYTES
+  return LENGTHENED.get(0x10000 + ((code - 0xd800) << 10) + low - 0xdc00) ?? 4
 }
 
+const isSurrogate = (code: number) => (code & 0xf800) === 0xd800
 const isHigh = (code: number) => code >= 0xd800 && code < 0xdc00
 const isLow = (code: number) => code >= 0xdc00 && code <= 0xdfff
 
@@ -181,16 +191,19 @@ const KNOWN_HEADS = new Int32Array(1 << KNOWN_WORDS_BITS)
 const KNOWN_TAILS = new Int32Array(1 << KNOWN_WORDS_BITS)
 const KNOWN_BOUNDS = new Uint8Array(3 << KNOWN_WORDS_BITS)
 
-/**
- * Maximum tokens of the word that was read last, together with the last space before it.
- * @param after what precedes the word: one space, several, or something else
- */
-function wordBound(text: string, after: 'space' | 'spaces' | 'other'): number {
-  const { start, end, head, tail } = word
-  const mayBeCommon = after === 'space' && endsWord(text, end)
-  if (end - start > 2 * PACKED_LETTERS) return computedBound(text, after, mayBeCommon)
+/** Maximum tokens of a word, together with the last space before it. */
+function wordBound(
+  units: Uint16Array,
+  start: number,
+  end: number,
+  head: number,
+  tail: number,
+  before: Before,
+): number {
+  const after = before === ONE_SPACE && !endsWord(units[end]!) ? SPACES : before
+  if (end - start > 2 * PACKED_LETTERS) return computedBound(units, start, end, after)
   const place = (Math.imul(head, 0x9e3779b1) ^ Math.imul(tail, 0x85ebca6b)) >>> (32 - KNOWN_WORDS_BITS)
-  const slot = 3 * place + (after === 'other' ? 0 : mayBeCommon ? 2 : 1)
+  const slot = 3 * place + after
   if (KNOWN_HEADS[place] !== head || KNOWN_TAILS[place] !== tail) {
     KNOWN_HEADS[place] = head
     KNOWN_TAILS[place] = tail
@@ -198,19 +211,16 @@ function wordBound(text: string, after: 'space' | 'spaces' | 'other'): number {
     KNOWN_BOUNDS[3 * place + 1] = 0
     KNOWN_BOUNDS[3 * place + 2] = 0
   }
-  if (KNOWN_BOUNDS[slot] === 0) KNOWN_BOUNDS[slot] = computedBound(text, after, mayBeCommon)
+  if (KNOWN_BOUNDS[slot] === 0) KNOWN_BOUNDS[slot] = computedBound(units, start, end, after)
   return KNOWN_BOUNDS[slot]!
 }
 
-function computedBound(text: string, after: 'space' | 'spaces' | 'other', mayBeCommon: boolean): number {
-  const { start, end } = word
-  return mayBeCommon && isCommonWord(text, start, end) ? 1 : longestCut(text, start, end, after !== 'other')
-}
+/** @param after ONE_SPACE only where the word may be a common one */
+const computedBound = (units: Uint16Array, start: number, end: number, after: Before): number =>
+  after === ONE_SPACE && isCommonWord(units, start, end) ? 1 : longestCut(units, start, end, after !== OTHER)
 
-/** Whether no vocabulary has a token that begins with a word and continues here. */
-function endsWord(text: string, end: number): boolean {
-  if (end === text.length) return true
-  const code = text.charCodeAt(end)
+/** Whether no vocabulary has a token that begins with a word and goes on with this character; 0: there is none. */
+function endsWord(code: number): boolean {
   const isLetter = (code | 32) >= 97 && (code | 32) <= 122
   return code < 128 && code !== APOSTROPHE && !isLetter
 }
@@ -224,7 +234,7 @@ function endsWord(text: string, end: number): boolean {
  *
  * A token may begin before the word or end after it; it counts there, so the longest split of any prefix counts.
  */
-function longestCut(text: string, start: number, end: number, afterSpace: boolean): number {
+function longestCut(units: Uint16Array, start: number, end: number, afterSpace: boolean): number {
   let one = afterSpace ? 1 : NONE
   let two = NONE
   let more = afterSpace ? NONE : 0
@@ -237,7 +247,7 @@ function longestCut(text: string, start: number, end: number, afterSpace: boolea
   let previous = 0
   let pair = 0
   for (let index = start; index < end; index++) {
-    const letter = text.charCodeAt(index) - 96
+    const letter = units[index]! - 96
     const splits = SPLITS[pair * 27 + letter]!
     let nextOne = more
     if ((splits & 1) !== 0 && one > nextOne) nextOne = one
@@ -260,9 +270,9 @@ function longestCut(text: string, start: number, end: number, afterSpace: boolea
 }
 
 /** Whether a run of lower-case letters is one token in every vocabulary, together with the space before it. */
-function isCommonWord(text: string, start: number, end: number): boolean {
+function isCommonWord(units: Uint16Array, start: number, end: number): boolean {
   let node = 27
-  for (let index = start; index < end && node > 0; index++) node = WORDS[node + text.charCodeAt(index) - 96]!
+  for (let index = start; index < end && node > 0; index++) node = WORDS[node + units[index]! - 96]!
   return WORDS[node] === 1
 }
 
