@@ -3,7 +3,7 @@ import pino from 'pino'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { accessLog } from '../../src/http/plugins/access-log.ts'
-import { observeRequests } from '../../src/http/plugins/observe-requests.ts'
+import { observeRequests, SWITCHED } from '../../src/http/plugins/observe-requests.ts'
 import { eventually } from '../helpers/eventually.ts'
 
 /** An app whose access log is collected. */
@@ -26,6 +26,9 @@ async function logged() {
   app.post('/v1/things/:id', async () => ({ said: 'secret content' }))
   app.get('/v1/*', async (_request, reply) => reply.code(404).send())
   app.get('/healthz', async () => 'ok')
+  app.get('/socket', (_request, reply) => {
+    Object.assign(reply.hijack().raw, { statusCode: SWITCHED }).destroy()
+  })
   app.get('/endless', (_request, reply) => void reply.hijack().raw.write('begun'))
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   return { app, url, lines }
@@ -56,6 +59,13 @@ test('a request is one line with what was asked and how it ended, without conten
   expect(lines[1]).toMatchObject({ status: 404, path: `/${'n'.repeat(199)}` })
   expect(lines[2]).toMatchObject({ status: 404, path: '/v1/v1/models' })
   expect(JSON.stringify(lines)).not.toMatch(/in-query|in-path|secret|prompt/)
+  await app.close()
+})
+
+test('a WebSocket is logged when it closes, and not as aborted', async () => {
+  const { app, url, lines } = await logged()
+  await expect(fetch(`${url}/socket`)).rejects.toThrow()
+  await eventually(() => expect(lines).toMatchObject([{ path: '/socket', status: 101 }]))
   await app.close()
 })
 

@@ -1,6 +1,7 @@
 import plugin from 'fastify-plugin'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { whenResponseCloses } from '../calls/event-stream.ts'
+import { SWITCHED } from './observe-requests.ts'
 
 const PATH_CHARS_MAX = 200
 /** Polled every few seconds by monitors. */
@@ -19,6 +20,7 @@ export const accessLog = plugin<{ accessLogger: Logger | null }>(
         const path = request.url.split('?', 1)[0]!
         if (PROBES.has(path)) return
         const { key, errorCode } = request
+        const isWhole = reply.raw.writableFinished || reply.raw.statusCode === SWITCHED
         const { url: route = '*' } = request.routeOptions
         accessLogger.info(
           {
@@ -26,7 +28,7 @@ export const accessLog = plugin<{ accessLogger: Logger | null }>(
             method: request.method,
             // Parameters of a route may be secrets, such as those of links in messages.
             path: route.includes('*') ? path.slice(0, PATH_CHARS_MAX) : route,
-            status: reply.raw.writableFinished ? reply.raw.statusCode : 'aborted',
+            status: isWhole ? reply.raw.statusCode : 'aborted',
             ms: Math.round(performance.now() - startedAt),
             ip: request.ip,
             ...(key && { keyId: key.keyId, accountId: key.accountId }),

@@ -80,6 +80,9 @@ function traceRequests(app: FastifyInstance): void {
   })
 }
 
+/** A WebSocket, which is written without its response. */
+export const SWITCHED = 101
+
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
 /** Counts responses and their durations, by route, in memory. */
@@ -115,7 +118,7 @@ function measureRequests(
     const startedAt = performance.now()
     const count = () => {
       const route = request.routeOptions.url ?? 'none'
-      const isWhole = reply.raw.writableFinished
+      const isWhole = reply.raw.writableFinished || reply.raw.statusCode === SWITCHED
       const statusClass = isWhole ? `${Math.floor(reply.raw.statusCode / 100)}xx` : 'aborted'
       const labels = { route, status_class: statusClass }
       requests.inc(labels)

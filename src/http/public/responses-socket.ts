@@ -8,6 +8,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { whenResponseCloses } from '../calls/event-stream.ts'
 import { connectInMemory } from '../memory-connection.ts'
 import { callingKey, mayCall } from '../plugins/authenticate.ts'
+import { SWITCHED } from '../plugins/observe-requests.ts'
 import { isForSocket } from '../plugins/unrouted-requests.ts'
 import { createSlots } from '../slots.ts'
 import { type ConnectionLimits, ResponsesConnection, type RunningTurn } from './responses-connection.ts'
@@ -83,6 +84,7 @@ export const responsesSocket = plugin<ResponsesSocketOptions>(
         whenResponseCloses(reply.raw, slots.take(callingKey(request).accountId))
         reply.hijack()
         sockets.handleUpgrade(request.raw, request.raw.socket, head, (socket) => {
+          reply.raw.statusCode = SWITCHED
           const connection = new ResponsesConnection(socket, {
             ask: (body) => post(request, body),
             reserve: () => app.reserveBody(request),
