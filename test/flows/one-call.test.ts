@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { createSettlementQueue } from '../../src/platform/queues/queues.ts'
 import { settlementBytesKey } from '../../src/platform/queues/settlement-backlog.ts'
@@ -89,6 +90,31 @@ async function scriptsDuring(run: () => Promise<void>): Promise<ScriptRun[]> {
     monitor.disconnect()
   }
   return scripts
+}
+
+interface SocketWriter {
+  localPort?: number
+  remotePort?: number
+  _writeGeneric(...parameters: unknown[]): unknown
+}
+
+/** How often sockets of the API's port and to the provider's are written to while something runs. */
+async function writesDuring(run: () => Promise<void>) {
+  const counts = { toClient: 0, toProvider: 0 }
+  const sockets = Socket.prototype as unknown as SocketWriter
+  const { _writeGeneric: write } = sockets
+  const [apiPort, providerPort] = [stack.url, stack.providers.url].map((url) => Number(new URL(url).port))
+  sockets._writeGeneric = function (...parameters) {
+    if (this.localPort === apiPort) counts.toClient++
+    if (this.remotePort === providerPort) counts.toProvider++
+    return write.apply(this, parameters)
+  }
+  try {
+    await run()
+  } finally {
+    sockets._writeGeneric = write
+  }
+  return counts
 }
 
 describe('one call through the whole gateway', () => {
@@ -187,6 +213,13 @@ describe('one call through the whole gateway', () => {
     const runs = scripts.filter((script) => [...ofCall.values()].includes(script))
     expect(runs.map(({ commands }) => commands)).toEqual([10, 11, 20, 9, 4, 8])
     expect(runs.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(4_000)
+  })
+
+  test('is written to a socket once on each side', async () => {
+    const writes = await writesDuring(async () => {
+      await (await call({ model: 'test/plain' })).text()
+    })
+    expect(writes).toEqual({ toClient: 1, toProvider: 1 })
   })
 
   test('is refused at once while too many calls wait to be settled, and taken again afterwards', async () => {
