@@ -143,7 +143,7 @@ test('reading pauses for an account beyond its share of a turn, and for no other
 test.each([
   { what: 'goes on', isOver: false },
   { what: 'is over', isOver: true },
-])('a response beyond the share of its account that $what: paused is only what goes on', ({ isOver }) => {
+])('beyond the share of its account, a response that $what pauses only if more of it comes', ({ isOver }) => {
   const turns = new ReadingTurns()
   const done: string[] = []
   const controller = {
