@@ -50,6 +50,8 @@ const lastRecord = async () => {
 }
 
 describe.each(WIRES)('the client library of the messages wire and a model on the wire %s', (wire) => {
+  /** That wire has no stop sequences, and no limit below 16 tokens. */
+  const isResponses = wire === 'responses'
   const ask = (model: string, more: object = {}) =>
     client.messages.create({
       model: `${wire}/${model}`,
@@ -66,8 +68,9 @@ describe.each(WIRES)('the client library of the messages wire and a model on the
       { type: 'thinking', thinking: expect.stringMatching(/./) },
       { type: 'text', text: expect.stringMatching(/./) },
     ])
+    const { input_tokens: input, cache_read_input_tokens: cached } = whole.usage
     expect(await lastRecord()).toMatchObject({
-      promptTokens: whole.usage.input_tokens,
+      promptTokens: input + (cached ?? 0),
       completionTokens: whole.usage.output_tokens,
       status: 'completed',
     })
@@ -83,13 +86,18 @@ describe.each(WIRES)('the client library of the messages wire and a model on the
     expect(types).toEqual(['message_start', ...block, ...block, 'message_delta', 'message_stop'])
     expect(streamed.content).toEqual(whole.content)
     expect(streamed.usage).toMatchObject({ output_tokens: whole.usage.output_tokens })
-    expect((await ask('plain', { max_tokens: 1 })).stop_reason).toBe('max_tokens')
+    const limited = await ask('plain', { max_tokens: 1 })
+    expect(limited.stop_reason).toBe(isResponses ? 'end_turn' : 'max_tokens')
   })
 
   test('the stop sequence that ended a completion is named where the provider names it', async () => {
     const [part] = (await ask('plain')).content
     const [, second] = (part as Anthropic.TextBlock).text.split(' ')
     const stopping = { stop_sequences: ['zebra', second!] }
+    if (isResponses) {
+      await expect(ask('plain', stopping)).rejects.toMatchObject({ status: 422 })
+      return
+    }
     const stop =
       wire === 'chat-completions'
         ? { stop_reason: 'stop_sequence', stop_sequence: second }
@@ -194,7 +202,7 @@ describe.each(WIRES)('the client library of the messages wire and a model on the
     await client.messages.create({
       ...common,
       max_tokens: 77,
-      stop_sequences: ['END'],
+      ...(!isResponses && { stop_sequences: ['END'] }),
       tools: TOOLS,
       tool_choice: { type: 'any' },
       system: 'Be brief.',
@@ -222,7 +230,7 @@ describe.each(WIRES)('the client library of the messages wire and a model on the
     await chat.chat.completions.create({
       ...common,
       max_completion_tokens: 77,
-      stop: ['END'],
+      ...(!isResponses && { stop: ['END'] }),
       tools: TOOLS.map(({ input_schema: parameters, ...tool }) => ({
         type: 'function',
         function: { ...tool, parameters },
