@@ -219,7 +219,7 @@ function wordBound(
 const computedBound = (units: Uint16Array, start: number, end: number, after: Before): number =>
   after === ONE_SPACE && isCommonWord(units, start, end) ? 1 : longestCut(units, start, end, after !== OTHER)
 
-/** Whether no vocabulary has a token that begins with a word and goes on with this character; 0: there is none. */
+/** Whether no vocabulary has a token that begins with a word and continues with this character; 0: there is none. */
 function endsWord(code: number): boolean {
   const isLetter = (code | 32) >= 97 && (code | 32) <= 122
   return code < 128 && code !== APOSTROPHE && !isLetter
