@@ -107,6 +107,8 @@ type Tool = SimulatedRequest['tools'][number]
 interface WantedCall {
   name: string
   arguments: string
+  /** It is made in the turn of the call before it. */
+  isJoined?: boolean
 }
 
 /** A loop of tools ends after so many calls, whatever they return. */
@@ -129,7 +131,9 @@ function callsOf(request: SimulatedRequest, { parallelCalls }: Behaviour): Wante
     typeof toolChoice === 'object' ? tools.find(({ name }) => name === toolChoice.name) : undefined
   const [tool] = demanded ? [demanded] : toolChoice === 'required' && left.length === 0 ? tools : []
   if (tool) return [callOf(tool, prompt)]
-  return parallelCalls && !oneCall ? left : left.slice(0, 1)
+  if (parallelCalls && !oneCall) return left
+  const next = left.findIndex(({ isJoined }, index) => index > 0 && (oneCall || !isJoined))
+  return next < 0 ? left : left.slice(0, next)
 }
 
 /** A call for each mention of a tool in a text. */

@@ -73,11 +73,14 @@ export function readMessages(
   }
 }
 
-/** The calls that a prompt scripts: each on a line of its own, as `tool({"argument":1})`. */
-export const scriptedCalls = (prompt: string): Array<{ name: string; arguments: string }> =>
-  [...prompt.matchAll(/^([\w-]+)\((\{.*\})\)$/gm)].map(([, name = '', json = '']) => ({
+/** The calls that a prompt scripts: each on a line of its own, as `tool({"argument":1})`; `+ ` before it joins it to the turn above. */
+export const scriptedCalls = (
+  prompt: string,
+): Array<{ name: string; arguments: string; isJoined: boolean }> =>
+  [...prompt.matchAll(/^(\+ )?([\w-]+)\((\{.*\})\)$/gm)].map(([, joined, name = '', json = '']) => ({
     name,
     arguments: json,
+    isJoined: joined !== undefined,
   }))
 
 function contentText(content: unknown): string {

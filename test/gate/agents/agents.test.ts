@@ -33,6 +33,20 @@ describe('agents', () => {
   })
 })
 
+test('a simulated model makes calls that a script joins in one turn, unless one a turn is asked for', () => {
+  const messages = [{ role: 'user', content: 'go({"at":1})\n+ go({"at":2})\ngo({"at":3})' }]
+  const tools = [{ name: 'go', parameters: {} }]
+  const request = { ...PLAIN_REQUEST, ...readMessages(messages), model: 'echo', stream: false, tools }
+  const madeBy = (fields: object) => {
+    const whole = { ...request, completionLimit: undefined, responseFormat: null, ...fields }
+    const { toolCalls } = composeCompletion(whole, parseBehaviour('echo')!, 'alpha')
+    return toolCalls.map(({ arguments: parts }) => JSON.parse(parts.join('')).at)
+  }
+  expect(madeBy({})).toEqual([1, 2])
+  expect(madeBy({ toolResults: ['a', 'b'] })).toEqual([3])
+  expect(madeBy({ oneCall: true })).toEqual([1])
+})
+
 test('a simulated model makes the calls that a prompt scripts, and later reminders of the user start none', () => {
   const script = 'Do this.\nread({"path":"a b"})\nrun({"command":"read (it)"})\nThen stop.'
   const call = (...results: string[]) => {

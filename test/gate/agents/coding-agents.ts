@@ -18,15 +18,56 @@ export interface CodingAgent {
   env?: Record<string, string>
   /** What the prompt holds for the simulated model: calls of the agent's tools, or an edit as text. */
   script: (folder: string) => string
+  /** How it uses the MCP server `gate`, whose parts are in `$MCP_SERVER`, and as JSON in `$MCP_JSON`. Absent: it has none. */
+  mcp?: {
+    /** Shell lines that make the server known, before the command. */
+    setup?: string
+    /** The call that has its tools loaded. Absent: they are there. */
+    search?: string
+    /** The name of a tool of it, for the model. */
+    tool: (name: string) => string
+    /** The shell command that goes on with an interrupted session. */
+    resume: string
+  }
 }
 
+/**
+ * A script of ten turns with the tools of the MCP server between those of the agent: two calls at once, one that fails, and
+ * one in whose middle the agent is interrupted.
+ */
+export function withMcp(script: string, { search, tool }: NonNullable<CodingAgent['mcp']>): string {
+  const [read = '', ...rest] = script.split('\n')
+  const record = (text: string) => call(tool('record'), { text })
+  const before = [record('one'), record('two'), `+ ${record('three')}`, call(tool('refuse'), { text: 'no' })]
+  return [
+    read,
+    ...(search ? [search] : []),
+    ...before,
+    record('wait'),
+    ...rest,
+    record('four'),
+    record('five'),
+  ].join('\n')
+}
+/** What is recorded in any case; `wait` may be recorded twice. */
+export const RECORDED = ['one', 'two', 'three', 'wait', 'four', 'five']
+
 const call = (tool: string, input: object): string => `${tool}(${JSON.stringify(input)})`
+
+const CLAUDE_OPTIONS =
+  '--permission-mode acceptEdits --allowedTools Bash,mcp__gate__record,mcp__gate__refuse --mcp-config "$MCP_JSON" < /dev/null'
+const CODEX_OPTIONS = '--dangerously-bypass-approvals-and-sandbox'
 
 export const CODING_AGENTS: readonly CodingAgent[] = [
   {
     id: 'claude-code',
     package: { registry: 'npm', name: '@anthropic-ai/claude-code', version: '2.1.332' },
-    command: 'claude -p "$PROMPT" --permission-mode acceptEdits --allowedTools Bash < /dev/null',
+    command: `claude -p "$PROMPT" ${CLAUDE_OPTIONS}`,
+    mcp: {
+      search: call('ToolSearch', { query: 'select:mcp__gate__record,mcp__gate__refuse', max_results: 2 }),
+      tool: (name) => `mcp__gate__${name}`,
+      resume: `claude -p 'Go on.' --continue ${CLAUDE_OPTIONS}`,
+    },
     env: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
     script: (folder) =>
       [
@@ -38,7 +79,12 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
   {
     id: 'codex',
     package: { registry: 'npm', name: '@openai/codex', version: '0.169.0' },
-    command: 'codex exec --dangerously-bypass-approvals-and-sandbox "$PROMPT" < /dev/null',
+    command: `codex exec ${CODEX_OPTIONS} "$PROMPT" < /dev/null`,
+    mcp: {
+      setup: `printf '\\n[mcp_servers.gate]\\ncommand = "node"\\nargs = ["%s", "%s"]\\n' "$MCP_SERVER" "$MCP_RECORD" >> ~/.codex/config.toml`,
+      tool: (name) => `mcp__gate__${name}`,
+      resume: `codex exec resume --last ${CODEX_OPTIONS} 'Go on.' < /dev/null`,
+    },
     script: () =>
       [`cat ${SOURCE_FILE}`, `sed -i 's/${WRONG}/${RIGHT}/' ${SOURCE_FILE}`, TEST_COMMAND]
         .map((cmd) => call('exec_command', { cmd }))
@@ -48,6 +94,11 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     id: 'opencode',
     package: { registry: 'npm', name: 'opencode-ai', version: '1.18.33' },
     command: 'printf %s "$PROMPT" | opencode run',
+    mcp: {
+      setup: `printf '{"mcp":{"gate":{"type":"local","command":["node","%s","%s"]}}}' "$MCP_SERVER" "$MCP_RECORD" > opencode.json`,
+      tool: (name) => `gate_${name}`,
+      resume: "opencode run --continue 'Go on.' < /dev/null",
+    },
     env: { OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' },
     script: (folder) =>
       [
