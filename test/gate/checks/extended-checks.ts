@@ -128,9 +128,12 @@ const stream = async (context: GateContext) => {
   assert.ok(isDone, 'a whole stream ends with [DONE]')
   const content = chunks.map(({ choices }) => choices[0]!.delta.content ?? '').join('')
   assert.equal(content, (await completionOf(context, BODY)).choices[0]!.message.content)
+  const withUsage = chunks.filter(({ usage }) => usage !== undefined)
+  assert.deepEqual(withUsage, chunks.slice(-1), 'usage is in the last chunk where nobody asks for its own')
+  const refused = await streamOf(context, { ...BODY, stream_options: { include_usage: false } })
   assert.ok(
-    chunks.every(({ usage }) => usage === undefined),
-    'usage that nobody asked for',
+    refused.chunks.every(({ usage }) => usage === undefined),
+    'usage that was refused',
   )
   for (const model of AS_REAL_MODELS) {
     const written = await streamOf(context, { ...BODY, model })

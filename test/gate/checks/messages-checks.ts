@@ -175,9 +175,10 @@ const usage = async (context: GateContext) => {
   assert.equal(end?.usage.output_tokens, told.output_tokens)
   const settled = await ask(context, `/v1/generations/${id.replace('msg_', 'chatcmpl_')}`, { method: 'GET' })
   const { usage: recorded } = settled.json as { usage: Record<string, number> }
+  const cached = (told.cache_creation_input_tokens ?? 0) + (told.cache_read_input_tokens ?? 0)
   assert.deepEqual(
     [recorded.prompt_tokens, recorded.completion_tokens],
-    [told.input_tokens, told.output_tokens],
+    [told.input_tokens + cached, told.output_tokens],
   )
 }
 
