@@ -1,15 +1,21 @@
 import { type Fields, isObject } from '../json/json-object.ts'
 import type { SentJson } from '../json/json-text.ts'
-import type { ChatMessage } from './chat-request.ts'
 import type { ToolCall } from './completion.ts'
 import type { ContentPart } from './content-part.ts'
+
+/** What decides of a message whether it is sent as it was given; see ChatMessage. */
+interface ReadMessage {
+  content: string | readonly ContentPart[]
+  tool_calls?: readonly ToolCall[]
+  reasoning?: string
+}
 
 /**
  * The received bytes of a body, also by its messages as they were read, if the client's say the same on the wire and
  * nothing else.
  */
 export function sentMessages(
-  messages: readonly ChatMessage[],
+  messages: readonly ReadMessage[],
   given: readonly unknown[],
   sentJson: SentJson | undefined,
 ): SentJson | undefined {
@@ -19,7 +25,7 @@ export function sentMessages(
   return isSame ? new Map([...sentJson, [messages, bytes]]) : sentJson
 }
 
-function isMessage(given: unknown, message: ChatMessage): boolean {
+function isMessage(given: unknown, message: ReadMessage): boolean {
   const { reasoning, content, tool_calls: calls, ...rest } = message
   if (reasoning !== undefined || !hasOnly(given, message)) return false
   if (!Object.entries(rest).every(([name, value]) => given[name] === value)) return false
