@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 /** Lines of all files that the way of a call imports, types included. It is lowered with them, and never raised. */
-const LINES_MAX = 38_000
+const LINES_MAX = 37_500
 const FILE = /`([\w./-]+\.(?:ts|lua))`/g
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g
 
