@@ -11,6 +11,7 @@ COPY prisma.config.ts ./
 # Generating the database client needs no schema engine, but Prisma requires the file to exist.
 RUN PRISMA_SCHEMA_ENGINE_BINARY=/bin/true CHECKPOINT_DISABLE=1 node node_modules/prisma/build/index.js generate
 COPY web web
+COPY src/core/api/agent-settings.ts src/core/api/
 # The console shows some of them.
 COPY docs/*.md docs/
 RUN node node_modules/vite/bin/vite.js build --config web/vite.config.ts

@@ -70,7 +70,11 @@ function document() {
     list_price: { prompt: '1.00', completion: '2.00' },
     offers: [{ provider: 'lister', upstream_model: `words-3.tag-${name}` }],
   }))
-  return { replace: true, providers: [{ id: 'lister', base_url: `http://127.0.0.1:${port}/v1` }], models }
+  return {
+    replace: true,
+    providers: [{ id: 'lister', base_url: `http://127.0.0.1:${port}/v1`, follows_list: true }],
+    models,
+  }
 }
 
 async function statusOf(model: string, url = stack.url): Promise<number> {

@@ -6,7 +6,10 @@ import { runProcess, withProgress } from './bootstrap/run-process.mjs'
 
 const BUILD_TIMEOUT_MS = 120_000
 
-/** Where the console's sources are, and the pages built from them. */
+/** What the pages have of the server, beside types, which leave no trace in them. */
+export const SHARED_SOURCE = 'src/core/api/agent-settings.ts'
+
+/** Where the console's other sources are, and the pages built from them. */
 export const consoleFolder = (root: string): string => join(root, 'web')
 
 /**
@@ -54,7 +57,12 @@ const stampFile = (root: string): string => join(consoleFolder(root), 'dist', '.
 function stampOf(root: string): string {
   const folder = consoleFolder(root)
   const hash = createHash('sha256')
-  for (const path of [...sourcesIn(folder), ...docsIn(root), join(root, 'package-lock.json')]) {
+  for (const path of [
+    ...sourcesIn(folder),
+    ...docsIn(root),
+    join(root, SHARED_SOURCE),
+    join(root, 'package-lock.json'),
+  ]) {
     hash
       .update(`${relative(root, path)}\n`)
       .update(readFileSync(path))
@@ -70,7 +78,6 @@ const docsIn = (root: string): string[] =>
     .map((name) => join(root, 'docs', name))
     .sort()
 
-/** Types from elsewhere leave no trace in the pages, so the other sources are all in one folder. */
 function sourcesIn(folder: string): string[] {
   const dist = join(folder, 'dist')
   return readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -9,6 +9,7 @@ import {
   wantedWhole,
 } from '../../calls/stored-responses/stored-response-store.ts'
 import type { Surface, SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
+import { CompactBody, summaryOf } from '../../core/calls/compact-request.ts'
 import type { CallRequest } from '../../core/calls/kinds/call-kinds.ts'
 import type { ProviderPreferences } from '../../core/calls/provider-preferences.ts'
 import {
@@ -22,11 +23,9 @@ import {
   withReferencedItems,
 } from '../../core/calls/responses-items.ts'
 import {
-  CompactBody,
   ENCRYPTED_REASONING,
   normalizeResponsesRequest,
   ResponsesBody,
-  summaryOf,
 } from '../../core/calls/responses-request.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { type CallId, callIdOfResponse, newCallId, responseIdOf } from '../../core/kernel/ids.ts'

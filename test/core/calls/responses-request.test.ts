@@ -1,11 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createValidator } from '../../../src/core/api/schema-validator.ts'
+import { summaryOf } from '../../../src/core/calls/compact-request.ts'
 import { inputItems, referencedCalls } from '../../../src/core/calls/responses-items.ts'
-import {
-  normalizeResponsesRequest,
-  ResponsesBody,
-  summaryOf,
-} from '../../../src/core/calls/responses-request.ts'
+import { normalizeResponsesRequest, ResponsesBody } from '../../../src/core/calls/responses-request.ts'
 
 const NOTHING_KNOWN = { history: [], openReasoning: () => null }
 const refusalOf = createValidator(ResponsesBody)

@@ -2,7 +2,12 @@ import { appendFileSync, cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { consoleFolder, consoleIsCurrent, ensureConsole } from '../../../tools/launcher/build-console.ts'
+import {
+  consoleFolder,
+  consoleIsCurrent,
+  ensureConsole,
+  SHARED_SOURCE,
+} from '../../../tools/launcher/build-console.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 const BUILD_TIMEOUT_MS = 120_000
@@ -17,6 +22,7 @@ describe('building the console', () => {
       filter: (path) => !path.endsWith('/dist'),
     })
     cpSync(join(ROOT, 'docs'), join(root, 'docs'), { recursive: true })
+    cpSync(join(ROOT, SHARED_SOURCE), join(root, SHARED_SOURCE))
     cpSync(join(ROOT, 'package-lock.json'), join(root, 'package-lock.json'))
     symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'))
   })
@@ -34,6 +40,11 @@ describe('building the console', () => {
       writeFileSync(added, 'export const added = 1\n')
       expect(consoleIsCurrent(root)).toBe(false)
       rmSync(added)
+      expect(consoleIsCurrent(root)).toBe(true)
+
+      appendFileSync(join(root, SHARED_SOURCE), '\n')
+      expect(consoleIsCurrent(root)).toBe(false)
+      cpSync(join(ROOT, SHARED_SOURCE), join(root, SHARED_SOURCE))
       expect(consoleIsCurrent(root)).toBe(true)
 
       appendFileSync(join(root, 'package-lock.json'), '\n')
