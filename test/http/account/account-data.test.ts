@@ -213,6 +213,7 @@ describe('the deletion of an account', () => {
     })
     await expectError(await remove(), 409, 'conflict')
     await stack.postgres.payment.delete({ where: { id: payment.id } })
-    expect((await remove()).status).toBe(204)
+    // On a busy machine it may be 503 with `Retry-After` before.
+    await eventually(async () => expect((await remove()).status).toBe(204))
   })
 })
