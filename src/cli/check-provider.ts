@@ -4,7 +4,7 @@ import { type CatalogSnapshot, findModel, type Offer } from '../core/catalog/cat
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import { checkProvider, type FeatureFinding } from '../providers/check/check-provider.ts'
 import { type RecordedExchange, recordingTransport } from '../providers/check/recording-transport.ts'
-import { createProviderClients, createTransport, type Transport } from '../providers/provider-clients.ts'
+import { createProviderClients, createTransport } from '../providers/provider-clients.ts'
 import { WIRE_MAPPINGS } from '../providers/wires.ts'
 import type { CommandOutput } from './run-command.ts'
 
@@ -38,7 +38,7 @@ export async function checkCommand(options: CheckOptions): Promise<CommandOutput
   try {
     const clients = createProviderClients({
       wires: WIRE_MAPPINGS,
-      transport: recordingTransport(transport, exchanges) as Transport,
+      transport: recordingTransport(transport, exchanges),
       ourKey: () => key ?? null,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       now: Date.now,

@@ -21,7 +21,7 @@ export type ProviderClients = (wire: Wire) => ProviderClient
 
 interface ProviderClientOptions {
   wires: Record<Wire, WireMapping>
-  transport: Transport
+  transport: Pick<Transport, 'post'>
   /** Our key at a provider that requires one; null if there is none. */
   ourKey: (provider: Provider) => string | null
   /** Where the files of calls are. Absent: no call makes or reads any. */

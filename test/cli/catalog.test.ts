@@ -209,7 +209,8 @@ test('check calls a provider for at most a cent, and writes what it found', asyn
   )
   expect(exchanges.join()).not.toContain('key-of-acme')
 
-  expect((await at('missing-usage')).results).toMatchObject({ completion: 'ok', usage: 'differs' })
+  expect((await at('multibyte.missing-usage')).results).toMatchObject({ completion: 'ok', usage: 'differs' })
+  expect(await readFile(`${written}.jsonl`, 'utf8')).toMatch(/[\u{10000}-\u{10ffff}]/u)
   expect(await at('status-500')).toMatchObject({ code: 1, results: { completion: 'fails', tools: 'fails' } })
   const dear = await at('words-40', '90.00')
   expect(dear.results).toMatchObject({ 'prompt cache': 'left out' })

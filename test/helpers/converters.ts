@@ -10,7 +10,7 @@ import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import * as applyPreset from '../../src/core/presets/apply-preset.ts'
 import { readPresetSettings } from '../../src/core/presets/preset.ts'
-import { createProviderClients, type Transport } from '../../src/providers/provider-clients.ts'
+import { createProviderClients } from '../../src/providers/provider-clients.ts'
 import { WIRE_MAPPINGS } from '../../src/providers/wires.ts'
 import { type Growth, growthsOf } from './growing-bodies.ts'
 import { planOf } from './plan-of.ts'
@@ -138,7 +138,7 @@ const PLANNING = {
 const sent: string[] = []
 const clients = createProviderClients({
   wires: WIRE_MAPPINGS,
-  transport: { post: ({ body }: { body: string }) => void sent.push(body) } as unknown as Transport,
+  transport: { post: ({ body }) => void sent.push(String(body)) },
   ourKey: () => 'key',
   connectTimeoutMs: 1,
   now: () => 0,

@@ -7,7 +7,7 @@ import type { PicoUsdPerToken } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import type { MediaRules } from '../media/media-rules.ts'
 
-/** The wires a provider can speak; each has a folder of pure mappings under src/providers. */
+/** The wires a provider can speak; each has a file of pure mappings in src/providers. */
 export const WIRES = [
   'chat-completions',
   'anthropic-messages',

@@ -18,7 +18,7 @@ import { chatCompletions } from '../../../src/providers/chat-completions.ts'
 import { googleGenerateContent } from '../../../src/providers/chat-to-google.ts'
 import { anthropicMessages, nativeMessages } from '../../../src/providers/chat-to-messages.ts'
 import { openaiResponses } from '../../../src/providers/chat-to-responses.ts'
-import type { AttemptRequest, ChatAttempt, WireMapping } from '../../../src/providers/wire.ts'
+import type { ChatAttempt, WireMapping } from '../../../src/providers/wire.ts'
 import { offerAt } from '../../helpers/scripted-provider.ts'
 
 const box = createReasoningBox(createSealer([randomBytes(32)], REASONING_PURPOSE))
@@ -242,7 +242,7 @@ function requestTo({ offer, mapping }: Maker, content: CallContent): string {
   const stored = JSON.parse(JSON.stringify(kind.write?.(content) ?? content))
   const read = { ...stored, ...kind.read?.(stored), kind: content.kind } as CallContent
   if (content.kind === 'native' && offer.provider.wire === 'anthropic-messages') {
-    const attempt = { ...attemptOf(read, offer), content: read } as unknown as AttemptRequest<NativeContent>
+    const attempt = { ...attemptOf(read, offer), content: read as NativeContent }
     return String(nativeMessages.request(attempt, null).body)
   }
   return String(mapping.request(attemptOf(read, offer), null).body)
