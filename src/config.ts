@@ -84,7 +84,7 @@ const DEPENDENT = {
     '',
     'instead of `SMTP_URL`: messages are written to this folder and not sent, and free credit does not wait for verification. `npm start` sets it to `mail` in `DATA_DIR`',
   ),
-  MAIL_FROM: text('', 'the sender, `Switchyard <noreply@example.com>`'),
+  MAIL_FROM: text('', 'the sender, `Shuntyard <noreply@example.com>`'),
   GITHUB_CLIENT_ID: text(
     '',
     'sign-in with GitHub; with `GITHUB_CLIENT_SECRET`. The callback is `PUBLIC_URL/console/api/oauth/github/callback`, see [accounts.md](accounts.md#sign-in-with-another-service)',
@@ -299,7 +299,7 @@ const Settings = Type.Object({
   storedFilesS3Bucket: textOrNull(
     'stores them in this bucket instead of `DATA_DIR`; the credentials are `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or the role of the machine',
   ),
-  storedFilesS3Prefix: text('switchyard/', 'before the keys of objects in it'),
+  storedFilesS3Prefix: text('shuntyard/', 'before the keys of objects in it'),
   storedFilesS3Region: text('us-east-1'),
   storedFilesS3Endpoint: textOrNull('address of an S3-compatible service'),
   refusedRequestsPerMinute: integer(

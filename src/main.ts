@@ -8,7 +8,7 @@ import { explainFailedStart } from './platform/process/explain-failed-start.ts'
 import { stopOnSignal } from './platform/process/stop-on-signal.ts'
 
 /** The entry point of the API tier: listens until SIGTERM or SIGINT, then drains. */
-process.title = 'switchyard-api'
+process.title = 'shuntyard-api'
 const started = explainFailedStart(process.title)
 const config = readConfig(process.env)
 await checkPooler(config.databaseUrl)

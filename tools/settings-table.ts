@@ -7,7 +7,7 @@ import { SETTINGS } from '../src/config.ts'
  */
 export const SETTINGS_PAGE = new URL('../docs/operating.md', import.meta.url)
 export const COMPOSE_FILE = new URL('../docker-compose.yml', import.meta.url)
-export const VALUES_SCHEMA = new URL('../deploy/helm/switchyard/values.schema.json', import.meta.url)
+export const VALUES_SCHEMA = new URL('../deploy/helm/shuntyard/values.schema.json', import.meta.url)
 
 /** What only `npm start` reads. */
 export const OF_THE_LAUNCHER: readonly string[] = ['ONE_PROCESS']

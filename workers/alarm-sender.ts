@@ -133,7 +133,7 @@ async function send(
   notices: readonly Notice[],
   { post, mailer, sender }: AlarmSenderOptions,
 ): Promise<AttemptResult> {
-  const agent = { 'user-agent': 'Switchyard-Alarms/1' }
+  const agent = { 'user-agent': 'Shuntyard-Alarms/1' }
   switch (target.kind) {
     case 'slack':
       return post(target.url, JSON.stringify(slackMessage(notices, sender)), agent)

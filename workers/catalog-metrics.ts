@@ -6,7 +6,7 @@ import { type CatalogSnapshot, isAvailable } from '../src/core/catalog/catalog.t
 export function createCatalogMetrics(registry: Registry, snapshot: () => CatalogSnapshot) {
   const registers = [registry]
   new Gauge({
-    name: 'switchyard_catalog_models',
+    name: 'shuntyard_catalog_models',
     help: 'Models of the catalog, by whether any offer serves them.',
     labelNames: ['status'],
     registers,
@@ -18,7 +18,7 @@ export function createCatalogMetrics(registry: Registry, snapshot: () => Catalog
     },
   })
   new Gauge({
-    name: 'switchyard_catalog_offers',
+    name: 'shuntyard_catalog_offers',
     help: 'Offers of the catalog: shared, or why not.',
     labelNames: ['state'],
     registers,
@@ -27,13 +27,13 @@ export function createCatalogMetrics(registry: Registry, snapshot: () => Catalog
     },
   })
   const providers = new Gauge({
-    name: 'switchyard_catalog_sync_providers',
+    name: 'shuntyard_catalog_sync_providers',
     help: 'Providers by the result of reading their list of models in the last round.',
     labelNames: ['outcome'],
     registers,
   })
   const lastSuccess = new Gauge({
-    name: 'switchyard_catalog_sync_last_success_timestamp_seconds',
+    name: 'shuntyard_catalog_sync_last_success_timestamp_seconds',
     help: 'When a list of models was last read and accepted.',
     registers,
   })

@@ -24,7 +24,7 @@ if (!Object.hasOwn(ROLES, role)) {
   process.stderr.write(`usage: node workers/main.ts ${Object.keys(ROLES).join('|')}\n`)
   process.exit(2)
 }
-process.title = `switchyard-${role}`
+process.title = `shuntyard-${role}`
 const started = explainFailedStart(process.title)
 const config = readConfig(process.env)
 await checkPooler(config.databaseUrl)

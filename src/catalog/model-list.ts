@@ -10,7 +10,7 @@ import { describeModel } from '../core/catalog/model-description.ts'
 import { formatRates, mapRates, rateOf, withoutCache } from '../core/catalog/token-rates.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 
-const OWNER = 'switchyard'
+const OWNER = 'shuntyard'
 
 /** 2026-01-05, Unix seconds: The fixed creation time of `auto`, independent of process starts. */
 const AUTO_CREATED = 1_767_571_200

@@ -27,7 +27,7 @@ export const archiveCommands: AdminCommands = {
     const folder = context.input.required('directory', 'must name the folder that gets the files')
     const { config, holds, audits, auditLog, operator } = context
     const connections = openConnections(config)
-    const postgres = connections.postgres('switchyard-archive', { poolSize: 1, statementTimeoutMs: 0 })
+    const postgres = connections.postgres('shuntyard-archive', { poolSize: 1, statementTimeoutMs: 0 })
     const clickHouse = config.clickHouseUrl === '' ? null : createClickHouse(config.clickHouseUrl)
     const action = { action: 'calls.archive', target: month, details: { directory: folder } }
     try {

@@ -112,7 +112,7 @@ export function parseAdmin(args: string[]) {
 export async function admin(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const { command, input } = parseAdmin(args)
   const config = readConfig(environment)
-  return withClients(config, 'switchyard-admin', async ({ postgres, redis }) => {
+  return withClients(config, 'shuntyard-admin', async ({ postgres, redis }) => {
     const announce = (change: KeyChange) => announceKeyChange(redis, change)
     const clients = {
       ...{ postgres, redis, announce, clock: Date.now },

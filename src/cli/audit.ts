@@ -20,7 +20,7 @@ export async function audit(args: string[], environment: NodeJS.ProcessEnv): Pro
   const config = readConfig(environment)
   const report = await withClients(
     config,
-    'switchyard-audit',
+    'shuntyard-audit',
     async ({ postgres, redis }) => {
       const queues = openCallQueues(redis)
       try {

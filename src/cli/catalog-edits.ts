@@ -19,7 +19,7 @@ import { withClients } from './clients.ts'
 import { commandOperator } from './command-input.ts'
 import type { CommandOutput } from './run-command.ts'
 
-const NAME = 'switchyard-catalog'
+const NAME = 'shuntyard-catalog'
 const HISTORY_MAX = 100
 
 /** The catalog of a command with the overlay as it is now. It follows nothing. */

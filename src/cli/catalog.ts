@@ -171,7 +171,7 @@ async function readSharedOverlay(
   { redisUrl }: Config,
   warn: (fields: { err: unknown }, message: string) => void,
 ): Promise<CatalogOverlay | null> {
-  const redis = createRedis({ url: redisUrl, name: 'switchyard-catalog', mode: 'fail-fast' })
+  const redis = createRedis({ url: redisUrl, name: 'shuntyard-catalog', mode: 'fail-fast' })
   try {
     return await readOverlay(redis)
   } catch (error) {

@@ -11,7 +11,7 @@ import { REDIS_CHECKS } from './doctor/redis-checks.ts'
 import { SERVICE_CHECKS } from './doctor/service-checks.ts'
 import { type CommandOutput, runAsProcess } from './run-command.ts'
 
-const NAME = 'switchyard-doctor'
+const NAME = 'shuntyard-doctor'
 const CHECK_WITHIN_MS = 25_000
 
 const CHECKS: Check[] = [

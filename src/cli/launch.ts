@@ -12,7 +12,7 @@ type LaunchedAgent = Extract<Agent, { id: LaunchedAgentId }>
 const isLaunched = (agent: Agent): agent is LaunchedAgent => agent.id !== 'cline' && agent.id !== 'pi'
 const LAUNCHED = AGENTS.filter(isLaunched)
 
-const USAGE = `Usage: switchyard launch ${LAUNCHED.map(({ program }) => program).join('|')}
+const USAGE = `Usage: shuntyard launch ${LAUNCHED.map(({ program }) => program).join('|')}
                   [--model MODEL] [--account ACCOUNT] [--limit USD] [--url URL] [-- ARGUMENTS]
 
 Starts an installed agent with the gateway's address and a key of its own in the environment of that process. No file is
@@ -23,10 +23,10 @@ written. ARGUMENTS are the agent's.
   --limit     what the key may spend, by default 5.00; the key is revoked when the agent ends
   --url       the gateway's address, by default that of HOST and PORT
 
-With SWITCHYARD_API_KEY in the environment that key is used, no other is made, and no access to the services is needed.`
+With SHUNTYARD_API_KEY in the environment that key is used, no other is made, and no access to the services is needed.`
 
 /** The account of `npm start`. */
-const DEFAULT_ACCOUNT = 'demo@switchyard.local'
+const DEFAULT_ACCOUNT = 'demo@shuntyard.local'
 const DEFAULT_LIMIT_USD = '5.00'
 const CHECK_TIMEOUT_MS = 10_000
 
@@ -94,8 +94,8 @@ async function keyOf(
   { account = DEFAULT_ACCOUNT, limit = DEFAULT_LIMIT_USD }: { account?: string; limit?: string },
   environment: NodeJS.ProcessEnv,
 ): Promise<LaunchKey> {
-  const given = environment.SWITCHYARD_API_KEY
-  if (given) return { secret: given, about: 'the key of SWITCHYARD_API_KEY', end: async () => undefined }
+  const given = environment.SHUNTYARD_API_KEY
+  if (given) return { secret: given, about: 'the key of SHUNTYARD_API_KEY', end: async () => undefined }
   readUsd('--limit', limit)
   const keyName = `launch ${name}`
   const create = ['key', 'create', '--account', account, '--name', keyName, '--limit', limit]

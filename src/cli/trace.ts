@@ -29,7 +29,7 @@ export async function trace(args: string[], environment: NodeJS.ProcessEnv): Pro
   if (!id || !(days > 0)) throw new UsageError(USAGE)
   return withClients(
     readConfig(environment),
-    'switchyard-trace',
+    'shuntyard-trace',
     async ({ postgres, redis }) => {
       const store = createCallRecords(postgres)
       const record = await store.find(id)

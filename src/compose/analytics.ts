@@ -31,9 +31,9 @@ export async function openReportsReplica(
   if (databaseUrl === '') return primary
   const { reads, stop } = await followReportsReplica({
     ...{ primary, lagMaxMs: LAG_MAX_MS, everyMs: READ_EVERY_MS, clock: Date.now, logger },
-    replica: connections.postgres('switchyard-api-replica', { ...POOL, databaseUrl }),
+    replica: connections.postgres('shuntyard-api-replica', { ...POOL, databaseUrl }),
     onLag: lagGauge(
-      'switchyard_reports_replica_lag_seconds',
+      'shuntyard_reports_replica_lag_seconds',
       'How far the replica for reports is behind; NaN while it is away and the primary is read.',
       registry,
     ),
@@ -56,7 +56,7 @@ export async function openAnalytics(
     lagMaxMs: LAG_MAX_MS,
     everyMs: READ_EVERY_MS,
     onLag: lagGauge(
-      'switchyard_analytics_lag_seconds',
+      'shuntyard_analytics_lag_seconds',
       'How far ClickHouse is behind; NaN while it is away and PostgreSQL is read.',
       registry,
     ),

@@ -69,25 +69,25 @@ const KEY_CHECK_MS = 4_000
 
 /** Opens the additional connections of an API process. */
 function openApiClients({ redis, connections }: Clients) {
-  const waiting = (name: string) => connections.redis(`switchyard-api-${name}`, 'wait')
+  const waiting = (name: string) => connections.redis(`shuntyard-api-${name}`, 'wait')
   const connectTimeoutMs = 2_000
   return {
     redis,
-    queueRedis: connections.redis('switchyard-api-queues', 'fail-fast'),
-    replySubscriber: connections.redis('switchyard-api-replies', 'follow'),
+    queueRedis: connections.redis('shuntyard-api-queues', 'fail-fast'),
+    replySubscriber: connections.redis('shuntyard-api-replies', 'follow'),
     keySubscriber: waiting('keys'),
     healthSubscriber: waiting('health'),
-    postgres: connections.postgres('switchyard-api', { connectTimeoutMs, statementTimeoutMs: 5_000 }),
+    postgres: connections.postgres('shuntyard-api', { connectTimeoutMs, statementTimeoutMs: 5_000 }),
     /** A separate pool, so that a report over a year of usage does not delay lookups of keys and balances. */
-    reportsPostgres: connections.postgres('switchyard-api-reports', { poolSize: 3, connectTimeoutMs }),
+    reportsPostgres: connections.postgres('shuntyard-api-reports', { poolSize: 3, connectTimeoutMs }),
     /** A separate pool, so that long stored responses delay no lookup of a balance or a preset. */
-    responsesPostgres: connections.postgres('switchyard-api-responses', {
+    responsesPostgres: connections.postgres('shuntyard-api-responses', {
       poolSize: 3,
       connectTimeoutMs,
       statementTimeoutMs: 5_000,
     }),
     /** A separate pool, so that lookups of invalid keys delay no other query. */
-    keysPostgres: connections.postgres('switchyard-api-keys', {
+    keysPostgres: connections.postgres('shuntyard-api-keys', {
       poolSize: 2,
       connectTimeoutMs,
       statementTimeoutMs: 2_000,

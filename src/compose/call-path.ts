@@ -41,7 +41,7 @@ export function composeCallTexts(
 ) {
   const { masterKeys } = config
   const sealer = createSealer(masterKeys, 'call-body')
-  const bodies = createCallBodies({ ...config, name: `switchyard-${role}-bodies`, sealer, logger })
+  const bodies = createCallBodies({ ...config, name: `shuntyard-${role}-bodies`, sealer, logger })
   resources.defer(() => bodies.close())
   const archive = createCompletionArchive(redis, createSealer(masterKeys, 'kept-reply'), {
     ...KEPT_REPLIES,

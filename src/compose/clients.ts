@@ -13,10 +13,10 @@ import { refuseFormerKeys } from '../platform/redis/refuse-former-keys.ts'
 
 /** The name and mode of the first Redis connection of each role. */
 const MAIN_REDIS = {
-  api: { name: 'switchyard-api-holds', mode: 'fail-fast' },
+  api: { name: 'shuntyard-api-holds', mode: 'fail-fast' },
   // With the deadlines of `follow`, streams broke off while a replica was promoted on a busy machine.
-  dispatch: { name: 'switchyard-dispatch-frames', mode: 'wait' },
-  settlement: { name: 'switchyard-settlement', mode: 'wait' },
+  dispatch: { name: 'shuntyard-dispatch-frames', mode: 'wait' },
+  settlement: { name: 'shuntyard-settlement', mode: 'wait' },
 } as const
 
 /** The first clients of every process of the gateway. */

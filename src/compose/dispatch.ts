@@ -50,8 +50,8 @@ export async function startDispatchRole(
   const clients = await composeClients('dispatch', config, plainLogger, registry)
   const { redis, report, logger, resources } = clients
   const redisFor = (name: string, shard?: number) =>
-    clients.connections.redis(`switchyard-dispatch-${name}`, 'wait', shard)
-  const subscriber = clients.connections.redis('switchyard-dispatch-control', 'follow')
+    clients.connections.redis(`shuntyard-dispatch-${name}`, 'wait', shard)
+  const subscriber = clients.connections.redis('shuntyard-dispatch-control', 'follow')
   const queueRedis = redisFor('queue')
   // QUIT, not disconnect: the last frames are still in flight.
   resources.defer(async () => {
@@ -61,7 +61,7 @@ export async function startDispatchRole(
   const transport = createTransport(config)
   resources.defer(() => transport.close())
   // Connects with the first call on a BYOK key.
-  const postgres = clients.connections.postgres('switchyard-dispatch-keys', KEYS_POSTGRES)
+  const postgres = clients.connections.postgres('shuntyard-dispatch-keys', KEYS_POSTGRES)
   const byokKeys = await openByokKeyVault({
     postgres,
     ...{ redis, subscriber, logger, masterKeys: config.masterKeys, clock: Date.now },

@@ -44,10 +44,10 @@ export async function composeSettlement(
 ) {
   const clients = await composeClients('settlement', config, plainLogger, givenRegistry)
   const { redis, report, connections, logger, registry, resources } = clients
-  const queueRedis = connections.redis('switchyard-settlement-queue', 'wait')
-  const postgres = connections.postgres('switchyard-settlement', { lockTimeoutMs: LOCK_TIMEOUT_MS })
+  const queueRedis = connections.redis('shuntyard-settlement-queue', 'wait')
+  const postgres = connections.postgres('shuntyard-settlement', { lockTimeoutMs: LOCK_TIMEOUT_MS })
   // A separate pool without a statement timeout: an audit reads whole tables.
-  const auditPostgres = connections.postgres('switchyard-audit', { poolSize: 2, statementTimeoutMs: 0 })
+  const auditPostgres = connections.postgres('shuntyard-audit', { poolSize: 2, statementTimeoutMs: 0 })
   const metrics = createBillingMetrics(registry)
   const queues = openQueues(redis, resources)
   createQueueGauges(registry, redis, queues)
@@ -61,7 +61,7 @@ export async function composeSettlement(
     about: shardSubject(shard, redis),
     jobs: openClaimedJobs<SettlementJob>(SETTLEMENT_QUEUE, {
       redis: queueRedis,
-      blocking: connections.redis('switchyard-settlement-wake', 'wait', shard),
+      blocking: connections.redis('shuntyard-settlement-wake', 'wait', shard),
       lockMs: config.jobLockMs,
       waitSeconds: WAIT_SECONDS,
       ...{ shard, logger, clock: Date.now },
@@ -75,7 +75,7 @@ export async function composeSettlement(
           logger.warn({ err: error, shard }, 'settlement left to other processes, retrying'),
       }),
   }))
-  const subscriber = connections.redis('switchyard-settlement-catalog', 'wait')
+  const subscriber = connections.redis('shuntyard-settlement-catalog', 'wait')
   const mailer = config.mail && createMailer(config.mail)
   const publicUrl = config.publicUrl?.replace(/\/+$/, '') ?? config.mail?.publicUrl ?? null
   return {

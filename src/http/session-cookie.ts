@@ -11,10 +11,10 @@ export type SessionKind = 'account' | 'operator' | 'oauth' | 'operator_sso'
 export type SessionCookies = ReturnType<typeof createSessionCookies>
 
 const NAMES: Record<SessionKind, string> = {
-  account: 'switchyard_session',
-  operator: 'switchyard_operator',
-  oauth: 'switchyard_oauth',
-  operator_sso: 'switchyard_operator_sso',
+  account: 'shuntyard_session',
+  operator: 'shuntyard_operator',
+  oauth: 'shuntyard_oauth',
+  operator_sso: 'shuntyard_operator_sso',
 }
 
 /** `isSecure`: browsers connect by https. Then a browser accepts these cookies from this host only. */

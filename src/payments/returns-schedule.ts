@@ -51,12 +51,12 @@ export function createReturnsSchedule(
 function createReturnsMetrics(registry: Registry) {
   return {
     missed: new Counter({
-      name: 'switchyard_payment_webhooks_missed_total',
+      name: 'shuntyard_payment_webhooks_missed_total',
       help: 'Payments whose refund or dispute no webhook had reported. Alert on any growth.',
       registers: [registry],
     }),
     lastRun: new Gauge({
-      name: 'switchyard_payment_returns_reconciled_timestamp_seconds',
+      name: 'shuntyard_payment_returns_reconciled_timestamp_seconds',
       help: 'When this process last reconciled refunds and disputes with all rails, unix seconds; 0: not since its start.',
       registers: [registry],
     }),

@@ -206,9 +206,15 @@ function nextNonce(): Buffer {
   return Buffer.from(nonces.subarray(start, start + NONCE_BYTES))
 }
 
+/**
+ * The info of every derivation (RFC 5869). It has the project's first name, and keeps it: under another all that is
+ * stored sealed, and every hash of a key, would be lost.
+ */
+export const derivationInfo = (purpose: string): string => `switchyard/${purpose}`
+
 /** A 32-byte key for one purpose, derived from a master key (HKDF-SHA-256, RFC 5869). */
 export function deriveKey(masterKey: Buffer, purpose: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', masterKey, '', `switchyard/${purpose}`, 32))
+  return Buffer.from(hkdfSync('sha256', masterKey, '', derivationInfo(purpose), 32))
 }
 
 /** An id of a master key that reveals nothing about it. */

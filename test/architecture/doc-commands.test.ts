@@ -68,7 +68,7 @@ function commandsOf(code: string): string[] {
 
 let home: string
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'switchyard-docs-'))
+  home = await mkdtemp(join(tmpdir(), 'shuntyard-docs-'))
 })
 afterAll(() => rm(home, { recursive: true, force: true }))
 
@@ -97,7 +97,7 @@ test.each([
   'npm run audit -- --fully',
   'npm run nothing',
   'npm test -- test/no/such.test.ts',
-  'switchyard dance',
+  'shuntyard dance',
   'dance --now',
 ])('a command that does not exist is found: %s', (line) => {
   expect(() => checkCommand(line, line)).toThrow()
@@ -107,7 +107,7 @@ test.each([
 function checkCommand(command: string, line: string): void {
   const words = wordsOf(command)
   const [program = '', ...rest] = words
-  if (program === 'switchyard') return checkOwn(rest[0] ?? '', rest.slice(1), line)
+  if (program === 'shuntyard') return checkOwn(rest[0] ?? '', rest.slice(1), line)
   if (program === 'npm' && rest[0] === 'run') return checkOwn(rest[1] ?? '', rest.slice(2), line)
   if (program === 'npm' && (rest[0] === 'start' || rest[0] === 'test'))
     return checkOwn(rest[0], rest.slice(1), line)

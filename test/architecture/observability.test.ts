@@ -10,9 +10,9 @@ const filesUnder = (folder: string, ending: string): string[] =>
     .filter((name) => name.endsWith(ending))
     .map((name) => readFileSync(join(ROOT, folder, name), 'utf8'))
 
-const METRIC = /\b(?:switchyard|nodejs|process|gen_ai_client)_[a-z0-9_]+/g
+const METRIC = /\b(?:shuntyard|nodejs|process|gen_ai_client)_[a-z0-9_]+/g
 
-test.each(['docs/observability/alerts.yml', 'docs/observability/grafana/switchyard.json'])(
+test.each(['docs/observability/alerts.yml', 'docs/observability/grafana/shuntyard.json'])(
   '%s asks only for metrics that some process has',
   (file) => {
     const known = new Set(
@@ -22,7 +22,7 @@ test.each(['docs/observability/alerts.yml', 'docs/observability/grafana/switchya
         .map(({ name }) => name),
     )
     for (const text of [...filesUnder('src', '.ts'), ...filesUnder('workers', '.ts')]) {
-      for (const [, name] of text.matchAll(/'((?:switchyard|gen_ai_client)_[a-z_]+)'/g)) known.add(name!)
+      for (const [, name] of text.matchAll(/'((?:shuntyard|gen_ai_client)_[a-z_]+)'/g)) known.add(name!)
     }
     const asked = readFileSync(join(ROOT, file), 'utf8').match(METRIC) ?? []
     expect(asked.length).toBeGreaterThan(5)

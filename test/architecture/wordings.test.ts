@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
@@ -83,6 +84,18 @@ const REPLACED = [
   'It has accepted nothing',
   'A real call',
 ]
+
+test('the former name of the project is only where a decision needs it', () => {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).split('\n')
+  const paths = git('ls-files').filter((path) => /switchyard/i.test(path))
+  expect([...paths, ...git('grep', '-Iil', 'switchyard')].filter(Boolean)).toEqual([
+    'CHANGELOG.md',
+    'docs/decisions/0163-the-name-is-shuntyard.md',
+    // Part of what is stored: see derivationInfo.
+    'src/platform/sealing.ts',
+    'test/architecture/wordings.test.ts',
+  ])
+})
 
 /** Every file whose texts people read. Decisions are of their time. */
 function* texts(): Generator<string> {

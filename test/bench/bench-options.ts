@@ -39,7 +39,7 @@ const MAX_TURNS = 20
 const USUAL_TURNS = 3
 /** With start, warm-up and the end, a run of the usual turns takes less than ten minutes. */
 const TIME_LIMIT_MS = 8 * 60_000
-const RESERVED_NAMES = ['direct', 'relay', 'switchyard', 'all in one', 'against']
+const RESERVED_NAMES = ['direct', 'relay', 'shuntyard', 'all in one', 'against']
 
 export const USAGE = `npm run bench -- [options]
   --quick                   one short turn instead of three

@@ -115,7 +115,7 @@ describe('each settled call is there once', () => {
     const lost: ClickHouse = {
       ...clickHouse,
       async insert(table, rows) {
-        if (table === 'switchyard_position') throw new Error('lost')
+        if (table === 'shuntyard_position') throw new Error('lost')
         await clickHouse.insert(table, rows)
       },
     }
@@ -158,7 +158,7 @@ describe('each settled call is there once', () => {
     await store.settle([second])
     const there = () =>
       clickHouse.select<{ id: string }>(
-        'SELECT id FROM switchyard_calls FINAL WHERE id = {first:String} OR id = {second:String} ORDER BY id',
+        'SELECT id FROM shuntyard_calls FINAL WHERE id = {first:String} OR id = {second:String} ORDER BY id',
         { first: first.id, second: second.id },
       )
     await copy()

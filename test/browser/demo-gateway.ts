@@ -17,7 +17,7 @@ const MODELS = [
   'anthropic/claude-haiku-4.5',
   'anthropic/claude-opus-5',
 ]
-const PROMPT = 'Explain in a few lines how a railway switchyard sorts wagons.'
+const PROMPT = 'Explain in a few lines how a railway shuntyard sorts wagons.'
 const FRESH_CALLS = 40
 
 /** A gateway over the built-in catalog with an account that has used it for a month. */

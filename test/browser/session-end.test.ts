@@ -8,7 +8,7 @@ import { createSampleAccount, lendSession } from './sample-account.ts'
 const POLL = { timeout: 30_000, interval: 500 }
 /** How many conversations of the playground the browser keeps. */
 const KEPT_CONVERSATIONS = `new Promise((resolve, reject) => {
-  const opening = indexedDB.open('switchyard-playground')
+  const opening = indexedDB.open('shuntyard-playground')
   opening.onerror = () => reject(opening.error)
   opening.onsuccess = () => {
     const keys = opening.result.transaction('conversations').objectStore('conversations').getAllKeys()
@@ -78,7 +78,7 @@ test('what was typed when the session ended is there again for the same person, 
   await dialog.getByLabel('Name').waitFor()
   expect(await dialog.getByLabel('Name').inputValue()).toBe('checkout-service')
   expect(await dialog.getByLabel('Spending limit (USD)').inputValue()).toBe('12.50')
-  expect(await page.evaluate(() => sessionStorage.getItem('switchyard-drafts'))).toBeNull()
+  expect(await page.evaluate(() => sessionStorage.getItem('shuntyard-drafts'))).toBeNull()
 
   await dialog.getByRole('button', { name: 'Create key' }).click()
   await page.getByRole('button', { name: 'Done' }).click()
@@ -103,7 +103,7 @@ test('what was typed when the session ended is there again for the same person, 
   await endSessionAtPost('/console/api/password')
   await page.getByRole('button', { name: 'Change password' }).click()
   await page.getByText(ENDED, { exact: true }).waitFor()
-  expect(await page.evaluate(() => sessionStorage.getItem('switchyard-drafts'))).toBeNull()
+  expect(await page.evaluate(() => sessionStorage.getItem('shuntyard-drafts'))).toBeNull()
 })
 
 test('conversations outlast a session that ended, for the same person, and end by signing out or with another person', async () => {
@@ -116,7 +116,7 @@ test('conversations outlast a session that ended, for the same person, and end b
   const kept = () => page.evaluate<number>(KEPT_CONVERSATIONS)
   const converse = async () => {
     await page.goto(`${stack.url}/playground`)
-    await page.getByLabel('Message', { exact: true }).fill('Why do trains need switchyards?')
+    await page.getByLabel('Message', { exact: true }).fill('Why do trains need shunting yards?')
     await page.getByLabel('Message', { exact: true }).press('Enter')
     await expect.poll(kept, POLL).toBe(1)
     await page.getByText('Output tokens').first().waitFor()

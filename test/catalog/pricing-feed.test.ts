@@ -116,7 +116,7 @@ test('ordinary keys see one opaque model, admins the catalog with its offers', (
   const snapshot = snapshotOf(exampleDocument())
   expect(opaqueModelList(true)).toEqual({
     object: 'list',
-    data: [{ id: 'auto', object: 'model', created: 1_767_571_200, owned_by: 'switchyard' }],
+    data: [{ id: 'auto', object: 'model', created: 1_767_571_200, owned_by: 'shuntyard' }],
   })
   const [model] = catalogModelList(snapshot.models.values()).data
   expect(model).toMatchObject({

@@ -327,7 +327,7 @@ describe("the operator's commands", () => {
       { ...served('one'), attempts: [failed, ...served('one').attempts] },
       served('two'),
     ])
-    const file = join(await mkdtemp(join(tmpdir(), 'switchyard-usage-')), 'usage.csv')
+    const file = join(await mkdtemp(join(tmpdir(), 'shuntyard-usage-')), 'usage.csv')
     const bill = (ofTwo: number) =>
       writeFile(
         file,

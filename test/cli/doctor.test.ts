@@ -26,7 +26,7 @@ let environment: Record<string, string>
 let folder: string
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'switchyard-doctor-'))
+  folder = await mkdtemp(join(tmpdir(), 'shuntyard-doctor-'))
   await new Promise<void>((ready) => provider.listen(0, '127.0.0.1', ready))
   const url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
   const models = { 'test/one': [{ at: 'alpha', model: 'words-12' }] }

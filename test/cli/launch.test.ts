@@ -38,7 +38,7 @@ if (argv.includes('wait')) {
 `
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'switchyard-launch-'))
+  folder = await mkdtemp(join(tmpdir(), 'shuntyard-launch-'))
   for (const { program } of AGENTS) await writeFile(join(folder, program), PROGRAM, { mode: 0o755 })
   gateway.listen(0, '127.0.0.1')
   await once(gateway, 'listening')
@@ -72,17 +72,17 @@ test.each([
   ['aider', 'aider'],
 ] as const)('%s gets what its guide shows, with the arguments that follow', async (program, id) => {
   const given = ['-p', 'Say "hi".', '--help', '--']
-  expect(await run([program, '--model', 'test/one', '--', ...given], { SWITCHYARD_API_KEY: KEY })).toBe(7)
+  expect(await run([program, '--model', 'test/one', '--', ...given], { SHUNTYARD_API_KEY: KEY })).toBe(7)
   const { variables, options } = agentSettings(id, { origin: url, apiKey: KEY, model: 'test/one' })
   const { args, env } = await seen()
   expect(args).toEqual([...options, ...given])
   expect(env).toMatchObject(variables)
-  expect(said.join('\n')).toContain('the key of SWITCHYARD_API_KEY')
+  expect(said.join('\n')).toContain('the key of SHUNTYARD_API_KEY')
   for (const name of Object.keys(variables)) expect(said.join('\n')).toContain(name)
 })
 
 test('an agent runs where its caller is, without the settings of the gateway or a key that would win', async () => {
-  const others = { SWITCHYARD_API_KEY: KEY, ANTHROPIC_API_KEY: 'other', EDITOR: 'vi' }
+  const others = { SHUNTYARD_API_KEY: KEY, ANTHROPIC_API_KEY: 'other', EDITOR: 'vi' }
   await run(['claude', '--model', 'test/one'], others)
   const { folder: cwd, env } = await seen()
   expect(cwd).toBe(folder)
@@ -113,7 +113,7 @@ test('an operator gets a key with a name and a limit, which ends with the agent'
 test('a signal reaches the agent, and its exit code is the command’s', async () => {
   const args = ['claude', '--url', url, '--model', 'test/one', '--', 'wait']
   const command = spawn(process.execPath, [join(import.meta.dirname, '../../src/cli/launch.ts'), ...args], {
-    env: { ...ofRunner(), ...environment({ SWITCHYARD_API_KEY: KEY }) },
+    env: { ...ofRunner(), ...environment({ SHUNTYARD_API_KEY: KEY }) },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   await once(command.stdout, 'data')
@@ -131,6 +131,6 @@ test.each([
 })
 
 test('a program that is missing is named with how to install it', async () => {
-  const missing = run(['claude', '--model', 'test/one'], { SWITCHYARD_API_KEY: KEY, PATH: '/nowhere' })
+  const missing = run(['claude', '--model', 'test/one'], { SHUNTYARD_API_KEY: KEY, PATH: '/nowhere' })
   await expect(missing).rejects.toThrow('npm install -g @anthropic-ai/claude-code')
 })

@@ -21,7 +21,7 @@ const stack = testStack({
 const owner = testAccount(stack, '20.00')
 beforeAll(() => {
   provider = createOpenAICompatible({
-    name: 'switchyard',
+    name: 'shuntyard',
     baseURL: `${stack.url}/v1`,
     apiKey: owner.key,
     includeUsage: true,

@@ -51,7 +51,7 @@ test.each(EXAMPLES)('example $number ($language) of $page runs', async ({ number
   const file = join(folder, `${number}.${language === 'js' ? 'mjs' : 'sh'}`)
   await writeFile(file, bodyOf(code, stack.url))
   const [program, ...options] = language === 'js' ? [process.execPath] : ['/bin/sh', '-e']
-  const env = { ...process.env, SWITCHYARD_API_KEY: owner.key }
+  const env = { ...process.env, SHUNTYARD_API_KEY: owner.key }
   const { stdout } = await run(program, [...options, file], { env, timeout: 30_000 })
   expect(stdout.trim()).not.toBe('')
   // curl prints a refusal like any answer.

@@ -41,7 +41,7 @@ function catalogOf(size: number) {
 const snapshotOf = (content: object): CatalogSnapshot => builtCatalog([content])
 
 const request = (fields: object) =>
-  parseChatRequest({ messages: [{ role: 'user', content: 'Why do trains need switchyards?' }], ...fields })
+  parseChatRequest({ messages: [{ role: 'user', content: 'Why do trains need shunting yards?' }], ...fields })
 
 const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!
 

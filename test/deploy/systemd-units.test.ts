@@ -9,9 +9,9 @@ import { endsWithinMs, launchedWith, ROLES, type Role } from './role-commands.ts
 const FOLDER = new URL('../../deploy/systemd/', import.meta.url)
 const FILES = readdirSync(FOLDER)
 const FILE_OF: Record<Role, string> = {
-  api: 'switchyard-api.service',
-  dispatch: 'switchyard-dispatch@.service',
-  settlement: 'switchyard-settlement.service',
+  api: 'shuntyard-api.service',
+  dispatch: 'shuntyard-dispatch@.service',
+  settlement: 'shuntyard-settlement.service',
 }
 
 const textOf = (file: string) => readFileSync(new URL(file, FOLDER), 'utf8')
@@ -35,14 +35,14 @@ test.each(ROLES)(
 
 test.each(ROLES)('the unit of %s migrates first, has its time to end, and is started again', (role) => {
   const unit = unitOf(FILE_OF[role])
-  for (const key of ['Requires', 'After']) expect(unit(key)).toContain('switchyard-migrate.service')
+  for (const key of ['Requires', 'After']) expect(unit(key)).toContain('shuntyard-migrate.service')
   const graceMs = SETTINGS.find(({ variable }) => variable === 'SHUTDOWN_GRACE_MS')!.default as number
   expect(Number(unit('TimeoutStopSec')[0]) * 1000).toBeGreaterThan(endsWithinMs(graceMs))
   expect(unit('Restart')).toEqual(['always'])
 })
 
 test('migrations run once for each start, and do not stay active', () => {
-  const unit = unitOf('switchyard-migrate.service')
+  const unit = unitOf('shuntyard-migrate.service')
   expect(unit('Type')).toEqual(['oneshot'])
   expect(unit('ExecStart')).toEqual(['/usr/bin/node src/cli/migrate.ts'])
   expect(unit('RemainAfterExit')).toEqual([])
@@ -51,14 +51,14 @@ test('migrations run once for each start, and do not stay active', () => {
 test.each(FILES)('%s has no root, no capabilities, no secret, and writes to its own folder only', (file) => {
   const unit = unitOf(file)
   const wanted = {
-    User: 'switchyard',
+    User: 'shuntyard',
     NoNewPrivileges: 'true',
     CapabilityBoundingSet: '',
     ProtectSystem: 'strict',
     ProtectHome: 'true',
     PrivateTmp: 'true',
-    StateDirectory: 'switchyard',
-    EnvironmentFile: '/etc/switchyard/switchyard.env',
+    StateDirectory: 'shuntyard',
+    EnvironmentFile: '/etc/shuntyard/shuntyard.env',
   }
   for (const [key, value] of Object.entries(wanted)) expect(unit(key), key).toEqual([value])
   expect(unit('ReadWritePaths')).toEqual([])
@@ -68,7 +68,7 @@ test.each(FILES)('%s has no root, no capabilities, no secret, and writes to its 
 /** `systemd-analyze` says which keys a unit may have; machines without systemd cannot be asked. */
 test('systemd finds nothing wrong with the units, where it is installed', () => {
   if (spawnSync('systemd-analyze', ['--version']).status !== 0) return
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-units-'))
+  const folder = mkdtempSync(join(tmpdir(), 'shuntyard-units-'))
   try {
     // It looks for the programs too, and Node is elsewhere here.
     for (const file of FILES)

@@ -39,7 +39,7 @@ test('usage comes from ClickHouse once it is filled, from PostgreSQL while it is
   await expect.poll(callsInUsage).toBe(1)
   // A call that PostgreSQL does not have tells where the usage was read.
   const extra = { id: 'chatcmpl_extra', account_id: caller.accountId, admitted_at_ms: Date.now() - 1000 }
-  await createClickHouse(clickHouse.url).insert('switchyard_calls', [extra])
+  await createClickHouse(clickHouse.url).insert('shuntyard_calls', [extra])
   await expect.poll(callsInUsage).toBe(2)
   await clickHouse.kill()
   await call()

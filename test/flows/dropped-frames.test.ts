@@ -27,7 +27,7 @@ beforeAll(async () => {
 /** Breaks the connection over which an API instance hears frames: what is published meanwhile is lost. */
 async function deafen(): Promise<number> {
   const list = (await stack.redis.client('LIST')) as string
-  const ids = [...list.matchAll(/^id=(\d+).* name=switchyard-api-replies /gm)].map(([, id]) => id!)
+  const ids = [...list.matchAll(/^id=(\d+).* name=shuntyard-api-replies /gm)].map(([, id]) => id!)
   for (const id of ids) await stack.redis.client('KILL', 'ID', id)
   return ids.length
 }

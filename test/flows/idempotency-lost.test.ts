@@ -37,7 +37,7 @@ const newKey = () => ({ 'idempotency-key': `key ${++keys}` })
 /** Breaks the connections over which API instances hear frames: what is published meanwhile is lost. */
 async function deafen(): Promise<void> {
   const list = (await stack.redis.client('LIST')) as string
-  const ids = [...list.matchAll(/^id=(\d+).* name=switchyard-api-replies /gm)].map(([, id]) => id!)
+  const ids = [...list.matchAll(/^id=(\d+).* name=shuntyard-api-replies /gm)].map(([, id]) => id!)
   for (const id of ids) await stack.redis.client('KILL', 'ID', id)
 }
 

@@ -25,7 +25,7 @@ let folder: string
 
 beforeAll(async () => {
   provider = await startScriptedProvider()
-  folder = await mkdtemp(join(tmpdir(), 'switchyard-media-'))
+  folder = await mkdtemp(join(tmpdir(), 'shuntyard-media-'))
   const catalogFile = join(folder, 'catalog.json')
   const model = (id: string, vendor: string, context_length: number, more: object = {}) => ({
     id,

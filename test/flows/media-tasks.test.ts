@@ -208,7 +208,7 @@ describe('images', () => {
 
 describe('speech', () => {
   test('comes as the format that was asked for, and its characters are charged', async () => {
-    const input = 'Trains need switchyards.'
+    const input = 'Trains need shunting yards.'
     const response = await client.audio.speech.create({
       model: 'test/speech',
       voice: 'alloy',

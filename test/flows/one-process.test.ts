@@ -159,7 +159,7 @@ test('when it is killed, its calls end in the next process, charged for no more 
 
 test('metrics of one process are labelled by role, and each is named once', async () => {
   const text = await (await fetch(metricsUrl)).text()
-  const settled = /^switchyard_settled_calls_total\{role="settlement"\} (\d+)/m.exec(text)
+  const settled = /^shuntyard_settled_calls_total\{role="settlement"\} (\d+)/m.exec(text)
   expect(Number(settled?.[1])).toBeGreaterThanOrEqual(1)
   expect(text).toMatch(/^process_resident_memory_bytes\{role="all"\} \d/m)
   const named = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)

@@ -72,14 +72,14 @@ test.each([false, true])(
     })
     const named = (name: string) => spans.find((span) => span.name === name) as CollectedSpan
     const server = named('POST /v1/chat/completions')
-    expect(server).toMatchObject({ kind: SERVER, parentSpanId: parent, service: 'switchyard-api' })
+    expect(server).toMatchObject({ kind: SERVER, parentSpanId: parent, service: 'shuntyard-api' })
     expect(server.attributes).toMatchObject({ 'http.response.status_code': 200 })
     expect(named('send dispatch')).toMatchObject({ kind: PRODUCER, parentSpanId: server.spanId })
     const claim = named('process dispatch')
     expect(claim).toMatchObject({
       kind: CONSUMER,
       parentSpanId: server.spanId,
-      service: 'switchyard-dispatch',
+      service: 'shuntyard-dispatch',
     })
     const attempts = spans.filter(({ name }) => name.startsWith('chat '))
     expect(attempts.map(({ kind, parentSpanId, failed }) => ({ kind, parentSpanId, failed }))).toEqual([
@@ -100,13 +100,13 @@ test.each([false, true])(
       'gen_ai.usage.input_tokens': expect.any(Number),
       'gen_ai.usage.output_tokens': expect.any(Number),
       'gen_ai.usage.cost': expect.any(Number),
-      'switchyard.call.attempt': 2,
+      'shuntyard.call.attempt': 2,
       'server.address': '127.0.0.1',
     })
     expect(claim.attributes).toMatchObject({
-      'switchyard.call.status': 'completed',
-      'switchyard.call.attempts': 2,
-      'switchyard.call.charge_usd': expect.any(Number),
+      'shuntyard.call.status': 'completed',
+      'shuntyard.call.attempts': 2,
+      'shuntyard.call.charge_usd': expect.any(Number),
     })
     await eventually(() => {
       const settlement = collector.spans.find(({ links }) => links.includes(traceId))

@@ -173,7 +173,7 @@ const record = (id: string) => {
 /** An agent of the AI SDK that calls a tool five times, a call a turn. */
 async function runLoop(kind: 'whole' | 'streamed') {
   const { chatModel } = createOpenAICompatible({
-    name: 'switchyard',
+    name: 'shuntyard',
     baseURL: `${stack.url}/v2`,
     apiKey: caller.key,
   })

@@ -1,5 +1,5 @@
 /**
- * `switchyard gate [SURFACE …]`: the gate of an installed package, over throwaway data. The client libraries that it checks with are no part
+ * `shuntyard gate [SURFACE …]`: the gate of an installed package, over throwaway data. The client libraries that it checks with are no part
  * of the package: the versions that package.json names are installed into the data folder first.
  */
 import { readFileSync } from 'node:fs'

@@ -18,7 +18,7 @@ export async function installPythonClients(): Promise<{
   python: GateContext['python']
   remove(): Promise<void>
 }> {
-  const folder = await mkdtemp(join(tmpdir(), 'switchyard-gate-python-'))
+  const folder = await mkdtemp(join(tmpdir(), 'shuntyard-gate-python-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   const command = join(folder, 'bin', 'python')
   try {

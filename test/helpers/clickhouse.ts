@@ -27,7 +27,7 @@ export interface TestClickHouse {
 
 export async function startClickHouse(): Promise<TestClickHouse> {
   const packages = await installEngine()
-  const folder = await mkdtemp(join(tmpdir(), 'switchyard-clickhouse-'))
+  const folder = await mkdtemp(join(tmpdir(), 'shuntyard-clickhouse-'))
   const data = join(folder, 'data')
   const port = await freePort()
   const plan: ProcessPlan = {

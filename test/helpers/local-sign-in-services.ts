@@ -12,7 +12,7 @@ export interface LocalUser {
   email_verified: boolean
 }
 
-const CLIENT = { id: 'switchyard', secret: 'a secret of the client' }
+const CLIENT = { id: 'shuntyard', secret: 'a secret of the client' }
 
 async function listen(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1')

@@ -55,7 +55,7 @@ export async function startMailCatcher(): Promise<MailCatcher> {
   return {
     environment: {
       SMTP_URL: `smtp://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`,
-      MAIL_FROM: 'Switchyard <noreply@gateway.example>',
+      MAIL_FROM: 'Shuntyard <noreply@gateway.example>',
     },
     received,
     get answer() {

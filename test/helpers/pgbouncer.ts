@@ -87,7 +87,7 @@ export async function startPgBouncer(
 ): Promise<TestPgBouncer> {
   const [command, ...args] = await findProgram()
   const target = new URL(databaseUrl)
-  const folder = await mkdtemp(join(tmpdir(), 'switchyard-pgbouncer-'))
+  const folder = await mkdtemp(join(tmpdir(), 'shuntyard-pgbouncer-'))
   const port = await freePort()
   const users = join(folder, 'userlist.txt')
   const file = join(folder, 'pgbouncer.ini')

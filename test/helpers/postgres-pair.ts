@@ -28,7 +28,7 @@ export interface PostgresPair {
 
 export async function startPostgresPair(): Promise<PostgresPair> {
   const folders = await Promise.all(
-    ['primary', 'replica'].map((name) => mkdtemp(join(tmpdir(), `switchyard-${name}-`))),
+    ['primary', 'replica'].map((name) => mkdtemp(join(tmpdir(), `shuntyard-${name}-`))),
   )
   const [dataDir, replicaDir] = folders as [string, string]
   const log = () => undefined

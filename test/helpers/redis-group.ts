@@ -58,7 +58,7 @@ async function startServers({ settings, args = [], signIn, isTls = false, enviro
   const program = JSON.parse(process.env.TEST_REDIS_PROGRAM!) as RedisProgram
   if (program.kind !== 'binary')
     throw new Error('a group of Redis servers needs a redis-server on this machine')
-  const folder = await mkdtemp(join(tmpdir(), 'switchyard-redis-group-'))
+  const folder = await mkdtemp(join(tmpdir(), 'shuntyard-redis-group-'))
   const guard = startProcessGuard()
   const running: RunningProcess[] = []
   const members = await Promise.all(

@@ -53,7 +53,7 @@ export interface TestRedis {
  */
 export async function createTestRedis(options: { durable?: boolean } = {}): Promise<TestRedis> {
   const program = JSON.parse(fromRunner('TEST_REDIS_PROGRAM')) as RedisProgram
-  const folder = await mkdtemp(join(tmpdir(), 'switchyard-redis-'))
+  const folder = await mkdtemp(join(tmpdir(), 'shuntyard-redis-'))
   const redis = await prepareEmbeddedRedis({ program, folder, durable: options.durable ?? false })
   const guard = startProcessGuard()
   const start = () => spawnPlan(redis.plan, { onSpawn: (pid) => guard.add(pid, 'services') })

@@ -146,7 +146,7 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
     return resource
   }
   const [folder, database, redisServer, providers] = await waitForAll([
-    own(mkdtemp(join(tmpdir(), 'switchyard-stack-')), (path) => rm(path, { recursive: true, force: true })),
+    own(mkdtemp(join(tmpdir(), 'shuntyard-stack-')), (path) => rm(path, { recursive: true, force: true })),
     own((options.database ?? createTestDatabase)(), ({ drop }) => drop()),
     own(
       options.redisUrl === undefined
@@ -323,7 +323,7 @@ async function dispatchConnections(redis: Redis): Promise<string[]> {
   // Each server numbers its connections from 1.
   const lists = serversOf(redis).map(async ({ shard, client }) => {
     const list = String(await client.client('LIST'))
-    const waiting = list.matchAll(/^id=(\d+) .*name=switchyard-dispatch-wake .*cmd=bzpopmin/gm)
+    const waiting = list.matchAll(/^id=(\d+) .*name=shuntyard-dispatch-wake .*cmd=bzpopmin/gm)
     return [...waiting].map(([, id]) => `${shard}:${id}`)
   })
   return (await Promise.all(lists)).flat()

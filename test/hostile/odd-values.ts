@@ -63,7 +63,7 @@ export const HEADERS = [
     expect: a miracle
     upgrade: websocket
     cookie: =; ;;
-    cookie: switchyard_session=%00
+    cookie: shuntyard_session=%00
     x-http-method-override: DELETE
     traceparent: 00-0-0-0
     stripe-signature: t=1,v1=a

@@ -94,7 +94,7 @@ describe('GET /v1/models', () => {
     expect(response.status).toBe(200)
     expect(await response.json()).toEqual({
       object: 'list',
-      data: [{ id: 'auto', object: 'model', created: expect.any(Number), owned_by: 'switchyard' }],
+      data: [{ id: 'auto', object: 'model', created: expect.any(Number), owned_by: 'shuntyard' }],
     })
   })
 
@@ -153,7 +153,7 @@ describe('GET /v2/models', () => {
       id: 'test/plain',
       description: expect.stringContaining('4,321 tokens'),
     })
-    expect(await (await ask('/v2/models/auto')).json()).toMatchObject({ id: 'auto', owned_by: 'switchyard' })
+    expect(await (await ask('/v2/models/auto')).json()).toMatchObject({ id: 'auto', owned_by: 'shuntyard' })
     await expectError(await ask('/v2/models/test%2Fnone'), 404, 'model_not_found')
   })
 

@@ -64,7 +64,7 @@ beforeAll(async () => {
   document = (await response.json()) as OpenApi
 })
 afterAll(() => {
-  delete process.env.SWITCHYARD_API_KEY
+  delete process.env.SHUNTYARD_API_KEY
 })
 
 test('the document is valid OpenAPI 3.1', async () => {
@@ -106,7 +106,7 @@ test('each surface is described with its status and with examples for the addres
 
 test('what the samples in JavaScript ask for is answered', async () => {
   const { key } = await stack.account('1.00')
-  process.env.SWITCHYARD_API_KEY = key
+  process.env.SHUNTYARD_API_KEY = key
   for (const id of ['models', 'key', 'usage', 'surfaces', 'pricing', 'surfaces.public']) {
     const surface = SURFACES.find((known) => known.id === id)!
     const { source } = codeSamples(surface, stack.url).find(({ lang }) => lang === 'JavaScript')!

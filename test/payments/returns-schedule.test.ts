@@ -51,7 +51,7 @@ test('refunds are reconciled once a day by one process of the fleet; what was mi
     [registry].map(async (each) => (await each.getMetricsAsJSON()).map(({ name }) => name)),
   )
   expect(counted[0]).toEqual([
-    'switchyard_payment_webhooks_missed_total',
-    'switchyard_payment_returns_reconciled_timestamp_seconds',
+    'shuntyard_payment_webhooks_missed_total',
+    'shuntyard_payment_returns_reconciled_timestamp_seconds',
   ])
 })

@@ -44,7 +44,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([providers.close(), transport.close()]))
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'switchyard-files-'))
+  folder = await mkdtemp(join(tmpdir(), 'shuntyard-files-'))
   return () => rm(folder, { recursive: true })
 })
 

@@ -6,7 +6,7 @@ import { checkSettings } from '../../tools/launcher/start/gateway-environment.ts
 
 let folder: string
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'switchyard-settings-'))
+  folder = await mkdtemp(join(tmpdir(), 'shuntyard-settings-'))
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 

@@ -15,7 +15,7 @@ async function program(name: string, version: string): Promise<string> {
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'switchyard-chromium-'))
+  folder = await mkdtemp(join(tmpdir(), 'shuntyard-chromium-'))
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 

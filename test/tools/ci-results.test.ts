@@ -9,7 +9,7 @@ const TODAY = new Date().toISOString().slice(0, 10)
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'switchyard-ci-'))
+  folder = mkdtempSync(join(tmpdir(), 'shuntyard-ci-'))
   mkdirSync(join(folder, '.ci'))
   write('.ci/flaky.json', {})
   write('.ci/durations.json', {})

@@ -11,7 +11,7 @@ import { simulatedProvidersPlan } from '../../tools/launcher/start/gateway-plans
 
 test('the embedded Redis listens on no port, and on a socket that only its user may open', async () => {
   const program = JSON.parse(process.env.TEST_REDIS_PROGRAM!) as RedisProgram
-  const folder = await mkdtemp(join(tmpdir(), 'switchyard-redis-'))
+  const folder = await mkdtemp(join(tmpdir(), 'shuntyard-redis-'))
   const redis = await prepareEmbeddedRedis({ program, folder, durable: false })
   const running = await spawnPlan(redis.plan)
   const client = createRedis({ url: redis.url, name: 'test', mode: 'wait' })

@@ -20,12 +20,12 @@ async function runEntry(entry: string, environment: Record<string, string>) {
 }
 
 test('npm start names the service that does not start, exits with 1 and leaves no process behind', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'switchyard-failed-'))
+  const dataDir = await mkdtemp(join(tmpdir(), 'shuntyard-failed-'))
   const cluster = join(dataDir, 'postgres')
   try {
     // A cluster that is marked as complete and is none.
     await mkdir(cluster)
-    await writeFile(join(cluster, 'switchyard.complete'), '')
+    await writeFile(join(cluster, 'shuntyard.complete'), '')
     await writeFile(join(dataDir, 'postgres-folder'), cluster)
     const { code, output } = await runEntry('tools/launcher/start.ts', { DATA_DIR: dataDir })
     expect(output).toContain('postgres ended before it was ready')

@@ -45,7 +45,7 @@ test('production has nothing of the command line of Prisma: neither the package 
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as LockFile
   expect(unwanted(Object.keys(lockedDependencies(lock).packages))).toEqual([])
 
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-image-'))
+  const folder = mkdtempSync(join(tmpdir(), 'shuntyard-image-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   for (const file of ['package.json', 'package-lock.json']) copyFileSync(join(ROOT, file), join(folder, file))
   const [, removal] = /^RUN npm (uninstall .*prisma) /m.exec(readFileSync(join(ROOT, 'Dockerfile'), 'utf8'))!

@@ -14,7 +14,7 @@ import {
 let folder: string
 let path: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'switchyard-lock-'))
+  folder = mkdtempSync(join(tmpdir(), 'shuntyard-lock-'))
   path = join(folder, 'a.lock')
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))

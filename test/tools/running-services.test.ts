@@ -12,7 +12,7 @@ import {
 
 let dataDir: string
 beforeEach(() => {
-  dataDir = mkdtempSync(join(tmpdir(), 'switchyard-runtime-'))
+  dataDir = mkdtempSync(join(tmpdir(), 'shuntyard-runtime-'))
 })
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
 

@@ -6,7 +6,7 @@ import { simulateAllEnvironment } from '../../tools/launcher/start/gateway-envir
 
 let folder: string
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'switchyard-simulate-'))
+  folder = await mkdtemp(join(tmpdir(), 'shuntyard-simulate-'))
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 

@@ -12,7 +12,7 @@ import { eventually } from '../helpers/eventually.ts'
 let folder: string
 let guard: ProcessGuard
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'switchyard-supervise-'))
+  folder = mkdtempSync(join(tmpdir(), 'shuntyard-supervise-'))
   guard = startProcessGuard()
 })
 afterEach(() => {

@@ -45,7 +45,7 @@ test('removes what a killed run left behind, an hour later', async () => {
   await once(ended, 'exit')
   const first = await makeThrowawayFolder(null)
   const parent = dirname(first)
-  const left = ['old', 'young'].map((age) => join(parent, `switchyard-throwaway-${ended.pid}-${age}`))
+  const left = ['old', 'young'].map((age) => join(parent, `shuntyard-throwaway-${ended.pid}-${age}`))
   for (const folder of left) await mkdir(folder)
   const before = Date.now() / 1_000 - 3_700
   for (const folder of [first, left[0]!]) await utimes(folder, before, before)

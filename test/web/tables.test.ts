@@ -79,8 +79,8 @@ describe('an export', () => {
   })
 
   test('is named after what is in it', () => {
-    expect(exportName('switchyard requests', '2027-01-01', 'to', undefined, '', 'openai/gpt-5 “mini”')).toBe(
-      'switchyard-requests-2027-01-01-to-openai-gpt-5-mini.csv',
+    expect(exportName('shuntyard requests', '2027-01-01', 'to', undefined, '', 'openai/gpt-5 “mini”')).toBe(
+      'shuntyard-requests-2027-01-01-to-openai-gpt-5-mini.csv',
     )
     expect([999, 12_345, 11_500_000].map(formatBytes)).toEqual(['999 B', '12 kB', '11.5 MB'])
   })

@@ -32,7 +32,7 @@ test('dates, times and moments are in the chosen zone, also after a new load, un
 })
 
 test('a zone that no clock knows is neither taken nor read', async () => {
-  const { chooseZone, shownZone, BROWSER_ZONE } = await load(new Map([['switchyard-time-zone', 'Mars/Base']]))
+  const { chooseZone, shownZone, BROWSER_ZONE } = await load(new Map([['shuntyard-time-zone', 'Mars/Base']]))
   expect(shownZone()).toBe(BROWSER_ZONE)
   expect(() => chooseZone('Mars/Base')).toThrow(RangeError)
 })

@@ -56,7 +56,7 @@ function start(changes: Partial<AlarmSenderOptions> = {}) {
     post: createPostWebhook({ allowPrivate: true, timeoutMs: 10_000 }),
     mailer: createMailer({
       transport: { kind: 'smtp', url: mail.environment.SMTP_URL },
-      from: 'Switchyard <sy@example.com>',
+      from: 'Shuntyard <sy@example.com>',
       publicUrl: 'https://gateway.example',
     }),
     sender,
@@ -207,7 +207,7 @@ test('mail arrives with the sentence in its subject and the links in its text', 
   expect(mail.received[0]?.to).toEqual(['ops@example.com'])
   const unfolded = mail.received[0]?.content.replace(/\r\n /g, ' ')
   expect(unfolded).toContain(
-    'Subject: Switchyard: [critical] The open holds of account acct_1 exceed its balance.',
+    'Subject: Shuntyard: [critical] The open holds of account acct_1 exceed its balance.',
   )
   expect(mail.received[0]?.content).toContain('https://gateway.example/sy/admin/runbook#overspent')
 })

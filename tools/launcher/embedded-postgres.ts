@@ -15,15 +15,15 @@ import {
 } from './services/postgres-files.ts'
 import { makeThrowawayFolder } from './services/throwaway-folder.ts'
 
-const USER = 'switchyard'
-const DATABASE = 'switchyard'
+/** The user and the database of a new cluster. One made under another name of the project keeps that name. */
+const NAME = 'shuntyard'
 const READY_TIMEOUT_MS = 60_000
 /** "Fast shutdown": ends sessions, rolls back what is open, writes a checkpoint. */
 const STOPPING = { stopSignal: 'SIGINT', stopTimeoutMs: 15_000 } as const
 const INITDB_TIMEOUT_MS = 120_000
 const CONNECT_TIMEOUT_MS = 10_000
-/** Marks a cluster that was made to its end; initdb's own files are there from its beginning. */
-const COMPLETE = 'switchyard.complete'
+/** `NAME.complete` marks a cluster that was made to its end; initdb's own files are there from its beginning. */
+const COMPLETE = /^(\w+)\.complete$/
 
 export interface EmbeddedPostgres {
   plan: ProcessPlan
@@ -48,11 +48,12 @@ export async function prepareEmbeddedPostgres(options: {
     ? await postgresDataFolder(options.dataDir, identity, options.log)
     : await makeThrowawayFolder(identity)
   const password = await ensurePassword(join(options.dataDir, 'postgres-password'))
-  if (!existsSync(join(folder, COMPLETE))) {
+  const name = (await readdir(folder)).map((file) => COMPLETE.exec(file)?.[1]).find(Boolean) ?? NAME
+  if (!existsSync(join(folder, `${name}.complete`))) {
     await createCluster({ binaries, folder, identity, password, durable: options.durable })
   }
   const port = await freePort()
-  const url = (database: string) => `postgresql://${USER}:${password}@127.0.0.1:${port}/${database}`
+  const url = (database: string) => `postgresql://${name}:${password}@127.0.0.1:${port}/${database}`
   const plan: ProcessPlan = {
     name: 'postgres',
     command: binaries.postgres,
@@ -69,7 +70,7 @@ export async function prepareEmbeddedPostgres(options: {
     probe: () => canConnect(url('postgres')),
     readyTimeoutMs: READY_TIMEOUT_MS,
   }
-  return { plan, url: url(DATABASE), adminUrl: url('postgres'), folder }
+  return { plan, url: url(name), adminUrl: url('postgres'), folder }
 }
 
 /** Creates the database an address names, unless it is there. `adminUrl` is a database of the same server. */
@@ -102,7 +103,7 @@ async function createCluster({ binaries, folder, identity, password, durable }: 
     if (identity) await chown(passwordFile, identity.uid, identity.gid)
     const args = [
       `--pgdata=${folder}`,
-      `--username=${USER}`,
+      `--username=${NAME}`,
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
       '--encoding=UTF8',
@@ -111,7 +112,7 @@ async function createCluster({ binaries, folder, identity, password, durable }: 
     ]
     const options = { cwd: '/', env: postgresEnvironment(), timeout: INITDB_TIMEOUT_MS, ...identity }
     await runProcess(binaries.initdb, args, options)
-    await writeFile(join(folder, COMPLETE), '')
+    await writeFile(join(folder, `${NAME}.complete`), '')
   } finally {
     await rm(passwordFile, { force: true })
   }

@@ -115,7 +115,7 @@ function settings({ port, bind, dataFolder, socket, password, durable }: Setting
 /** The data folder if the path is short enough for a socket, else a folder of our own in the temporary folder. */
 async function privateSocketFolder(folder: string): Promise<string> {
   if (Buffer.byteLength(join(folder, 'redis.sock')) < SOCKET_PATH_LIMIT) return folder
-  return mkdtemp(join(tmpdir().length < SOCKET_PATH_LIMIT / 2 ? tmpdir() : '/tmp', 'switchyard-redis-'))
+  return mkdtemp(join(tmpdir().length < SOCKET_PATH_LIMIT / 2 ? tmpdir() : '/tmp', 'shuntyard-redis-'))
 }
 
 async function dockerCommand(image: string, options: EmbeddedRedisOptions, port: number, password: string) {

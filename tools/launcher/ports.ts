@@ -82,7 +82,7 @@ function claim(port: number): Promise<(() => void) | null> {
       if (error.code === 'EADDRINUSE') resolve(null)
       else reject(error)
     })
-    server.listen(`\0switchyard-port-${port}`, () => {
+    server.listen(`\0shuntyard-port-${port}`, () => {
       server.unref()
       resolve(() => void server.close())
     })

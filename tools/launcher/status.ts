@@ -7,7 +7,7 @@ import { gatewayUrl } from './start/gateway-url.ts'
 const TIMEOUT_MS = 3000
 
 /**
- * `switchyard status [--json]`: whether a start runs over the data folder, and whether it takes calls. Resolves to the
+ * `shuntyard status [--json]`: whether a start runs over the data folder, and whether it takes calls. Resolves to the
  * exit code, 0 only if it does.
  */
 async function main(args: string[]): Promise<number> {

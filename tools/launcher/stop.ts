@@ -9,7 +9,7 @@ const STEP_MS = 100
 /** The sum of what the processes get for their end, and some more. */
 const TIMEOUT_MS = 150_000
 
-/** `switchyard stop`: asks the start over the data folder to stop, and waits for its end. Resolves to the exit code. */
+/** `shuntyard stop`: asks the start over the data folder to stop, and waits for its end. Resolves to the exit code. */
 async function main(): Promise<number> {
   const dataDir = dataDirectory(ROOT, process.env)
   const lock = join(dataDir, 'start.lock')

@@ -13,7 +13,7 @@ import { findRedisProgram } from './services/redis-program.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 /** Tests copy this database, which is quicker than migrating one each. */
-const TEMPLATE = 'switchyard_template'
+const TEMPLATE = 'shuntyard_template'
 
 interface TestDatabase {
   adminUrl: string
@@ -57,7 +57,7 @@ async function main(args: string[]): Promise<number> {
 async function startDatabase(guard: ProcessGuard, signal: AbortSignal): Promise<TestDatabase> {
   const external = process.env.TEST_DATABASE_URL
   if (external) return { adminUrl: external, stop: async () => undefined }
-  const dataDir = await mkdtemp(join(tmpdir(), 'switchyard-test-'))
+  const dataDir = await mkdtemp(join(tmpdir(), 'shuntyard-test-'))
   const folders = [dataDir]
   const removeFolders = async () => {
     for (const folder of folders) await rm(folder, { recursive: true, force: true })

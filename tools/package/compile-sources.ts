@@ -42,6 +42,6 @@ function compiled(path: string, text: string): string {
       MODULE_NAME,
       (_, quote: string, name: string) => `${quote}${name.replace(/^test\//, CHECKS)}.js${quote}`,
     )
-    .replaceAll(NPM_COMMAND, 'switchyard $1')
+    .replaceAll(NPM_COMMAND, 'shuntyard $1')
     .replaceAll(/[ \t]+$/gm, '')
 }

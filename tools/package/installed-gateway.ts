@@ -12,11 +12,11 @@ export interface Person {
   gid?: number
 }
 
-/** How the program is run: `['/usr/bin/switchyard']`, or by npx. */
+/** How the program is run: `['/usr/bin/shuntyard']`, or by npx. */
 export type Program = readonly [string, ...string[]]
 
-const READY = 'Switchyard is running.'
-const MESSAGES = [{ role: 'user' as const, content: 'Why do trains need switchyards?' }]
+const READY = 'Shuntyard is running.'
+const MESSAGES = [{ role: 'user' as const, content: 'Why do trains need shunting yards?' }]
 
 /** Nothing of the npm that runs us. */
 export function environmentOf({ home }: Person): Record<string, string | undefined> {

@@ -40,7 +40,7 @@ const failure = new AbortController()
 const signal = AbortSignal.any([AbortSignal.timeout(LIMIT_MS), stop.signal, failure.signal])
 /** The ends of the gateways that were started. */
 const ends: Promise<unknown>[] = []
-const folder = mkdtempSync(join(tmpdir(), 'switchyard-release-'))
+const folder = mkdtempSync(join(tmpdir(), 'shuntyard-release-'))
 chmodSync(folder, 0o755)
 
 async function main(): Promise<void> {
@@ -98,7 +98,7 @@ async function checkInstallation(owner: Person, user: Person, now: string, befor
   const prefix = join(folder, 'global')
   const npm = (...args: string[]) =>
     runAs(owner, ['npm'], [...args, '--global', '--prefix', prefix], { signal })
-  const program: Program = [join(prefix, 'bin', 'switchyard')]
+  const program: Program = [join(prefix, 'bin', 'shuntyard')]
   const port = await freePort()
   await step('npm install --global of the version before', () => npm('install', before))
   // Before its owner has run it: PostgreSQL is not prepared, and the user may not do so.
@@ -108,12 +108,10 @@ async function checkInstallation(owner: Person, user: Person, now: string, befor
   })
   await step('upgrade with calls in flight', () => upgrade(owner, program, port, () => npm('install', now)))
   await step('uninstall', async () => {
-    await npm('uninstall', 'switchyard')
-    const left = readdirSync(prefix, { recursive: true }).filter((path) =>
-      String(path).includes('switchyard'),
-    )
+    await npm('uninstall', 'shuntyard')
+    const left = readdirSync(prefix, { recursive: true }).filter((path) => String(path).includes('shuntyard'))
     if (left.length > 0) throw new Error(`uninstalling left ${left.join(', ')}`)
-    const key = join(owner.home, '.local', 'share', 'switchyard', 'master-key')
+    const key = join(owner.home, '.local', 'share', 'shuntyard', 'master-key')
     if (!existsSync(key)) throw new Error(`uninstalling removed the data: there is no ${key}`)
   })
 }
@@ -224,7 +222,7 @@ try {
   await Promise.all(ends)
   stop.dispose()
   // Root's PostgreSQL keeps its files elsewhere.
-  const note = join(folder, 'owner', '.local', 'share', 'switchyard', 'postgres-folder')
+  const note = join(folder, 'owner', '.local', 'share', 'shuntyard', 'postgres-folder')
   if (existsSync(note)) rmSync(readFileSync(note, 'utf8').trim(), { recursive: true, force: true })
   rmSync(folder, { recursive: true, force: true })
 }

@@ -6,7 +6,7 @@ import { startSimulatedProviders } from './start-simulated-providers.ts'
 
 const DEFAULT_PORT = 9010
 
-process.title = 'switchyard-sim'
+process.title = 'shuntyard-sim'
 const port = Number(process.env.SIMULATED_PROVIDERS_PORT || DEFAULT_PORT)
 if (!Number.isInteger(port) || port < 0 || port > 65_535) {
   console.error('SIMULATED_PROVIDERS_PORT must be a port number')

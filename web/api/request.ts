@@ -4,7 +4,7 @@ import { BASE_PATH } from '../lib/base-path.ts'
 const TIMEOUT_MS = 20_000
 
 /** The request header that names the account a page shows; the gateway refuses it once another one is acted on. */
-export const SHOWN_ACCOUNT_HEADER = 'switchyard-account'
+export const SHOWN_ACCOUNT_HEADER = 'x-shuntyard-account'
 /** Asks which account that is. */
 const VISITOR_PATH = '/console/api/visitor'
 

@@ -50,7 +50,7 @@ export function SiteLayout({ children }: { children?: ReactNode }) {
       </main>
       <footer className="border-t border-line text-sm text-muted">
         <div className="site-width spread gap-x-6 py-6">
-          <p>Switchyard, a routing gateway for chat completions. In beta.</p>
+          <p>Shuntyard, a routing gateway for chat completions. In beta.</p>
           <ThemeMenu />
           <nav aria-label="More">
             <ul className="row gap-x-4 gap-y-1 [&_a]:inline-block [&_a]:py-1 [&_a]:text-soft">

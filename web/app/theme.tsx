@@ -8,7 +8,7 @@ export const THEMES = [
   { value: 'dark', name: 'Dark' },
 ]
 
-const STORED_AS = 'switchyard-theme'
+const STORED_AS = 'shuntyard-theme'
 
 /** The theme chosen in this browser; `system` while none is. */
 const storedTheme = (): string => {

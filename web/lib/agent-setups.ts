@@ -20,7 +20,7 @@ export function agentSetup(agent: AgentId, facts: AgentFacts): string {
   -m ${shellQuoted(model)}`
     case 'pi': {
       const provider = { baseUrl: base, api: 'openai-completions', apiKey, models: [{ id: model }] }
-      const config = JSON.stringify({ providers: { switchyard: provider } }, null, 2)
+      const config = JSON.stringify({ providers: { shuntyard: provider } }, null, 2)
       return `mkdir -p ~/.pi/agent\ncat > ~/.pi/agent/models.json <<'END'\n${config}\nEND`
     }
     default: {

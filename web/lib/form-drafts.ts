@@ -1,7 +1,7 @@
 import { useEffect } from 'react'
 import { readStored, writeStored } from './storage.ts'
 
-const STORED_AS = 'switchyard-drafts'
+const STORED_AS = 'shuntyard-drafts'
 
 /** What was typed into one form, by field. */
 type Draft = Record<string, string>

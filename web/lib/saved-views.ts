@@ -10,7 +10,7 @@ export interface SavedView {
 const VIEWS_MAX = 30
 export const VIEW_NAME_MAX = 60
 
-const storedAs = (page: string, owner: string): string => `switchyard-views ${page} ${owner}`
+const storedAs = (page: string, owner: string): string => `shuntyard-views ${page} ${owner}`
 
 /** The views of a page that this browser keeps for an account or an operator, by name. */
 export function savedViews(page: string, owner: string): SavedView[] {

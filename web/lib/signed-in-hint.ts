@@ -1,6 +1,6 @@
 import { readStored, writeStored } from './storage.ts'
 
-const STORED_AS = 'switchyard-signed-in'
+const STORED_AS = 'shuntyard-signed-in'
 
 /** Notes whether this browser has a session, for the frame of the next visit. */
 export const noteSignedIn = (isSignedIn: boolean): void => writeStored(STORED_AS, isSignedIn ? 'yes' : null)

@@ -16,7 +16,7 @@ export const SNIPPET_LANGUAGES: ReadonlyArray<{ id: SnippetLanguage; name: strin
   { id: 'python', name: 'Python' },
 ]
 
-const PROMPT = 'Why do trains need switchyards?'
+const PROMPT = 'Why do trains need shunting yards?'
 
 /** A first call, ready to paste. Values are quoted for their language, so none can break out of its string. */
 export function snippet(language: SnippetLanguage, facts: SnippetFacts): string {

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react'
 import { readStored, writeStored } from './storage.ts'
 
-const STORED_AS = 'switchyard-time-zone'
+const STORED_AS = 'shuntyard-time-zone'
 
 /** Whether a text names a time zone of the IANA database, such as `Europe/Berlin` or `UTC`. */
 export function isTimeZone(name: string): boolean {

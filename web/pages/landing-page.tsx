@@ -28,7 +28,7 @@ export function LandingPage() {
             One API for every model.
           </h1>
           <p className="max-w-136 text-lead text-pretty text-soft">
-            Point the OpenAI client library you already use at Switchyard. It routes each call to a healthy
+            Point the OpenAI client library you already use at Shuntyard. It routes each call to a healthy
             provider, fails over when one breaks, and charges the exact cost, to the last digit.
           </p>
           <p className="row max-sm:[&>*]:basis-full">
@@ -58,7 +58,7 @@ export function LandingPage() {
             </h2>
             <p>
               OpenAI-compatible: change only the base URL. Set the model to any ID of the catalog, or to{' '}
-              <code>auto</code> to let Switchyard choose.
+              <code>auto</code> to let Shuntyard choose.
             </p>
             <CatalogCount />
           </div>

@@ -49,7 +49,7 @@ export function ProviderKeysPage() {
           <Panel title="Your keys">
             {data.length === 0 ? (
               <EmptyState icon={PlugZap} action={add}>
-                No provider keys. They are optional: without one, calls use Switchyard's keys at the list
+                No provider keys. They are optional: without one, calls use Shuntyard's keys at the list
                 price.
               </EmptyState>
             ) : (
@@ -111,8 +111,8 @@ function NewProviderKeyDialog({ names, onClose }: { names: Record<string, string
       onClose={onClose}
       foot={
         <CheckField
-          label="Fall back to Switchyard's keys"
-          hint="When this key fails, calls are billed at Switchyard's price. Otherwise they fail."
+          label="Fall back to Shuntyard's keys"
+          hint="When this key fails, calls are billed at Shuntyard's price. Otherwise they fail."
           checked={allowFallback}
           onChange={setAllowFallback}
         />

@@ -51,7 +51,7 @@ export function UsagePage() {
           <ExportButton
             path={usageSeriesCsvPath(query)}
             name={exportName(
-              'switchyard usage',
+              'shuntyard usage',
               choice.first,
               'to',
               choice.last,

@@ -116,7 +116,7 @@ export function createPostWebhook({
         headers: {
           'content-type': 'application/json',
           'content-length': String(Buffer.byteLength(body)),
-          'user-agent': 'Switchyard-Webhooks/1',
+          'user-agent': 'Shuntyard-Webhooks/1',
           ...headers,
         },
         agent: false,

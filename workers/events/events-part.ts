@@ -44,9 +44,9 @@ export interface EventsClients {
 
 export const openEventsClients = (connections: Connections): EventsClients => ({
   // The relay retries instead of waiting with claimed deliveries.
-  relayRedis: connections.redis('switchyard-events-relay', 'fail-fast'),
-  workerRedis: connections.redis('switchyard-events-worker', 'wait'),
-  postgres: connections.postgres('switchyard-events', { poolSize: 2 }),
+  relayRedis: connections.redis('shuntyard-events-relay', 'fail-fast'),
+  workerRedis: connections.redis('shuntyard-events-worker', 'wait'),
+  postgres: connections.postgres('shuntyard-events', { poolSize: 2 }),
 })
 
 /** Composes the relay and the worker of events. Part of the settlement process. */
@@ -86,7 +86,7 @@ export function startEvents(
     random: Math.random,
     logger,
     attempts: new Counter({
-      name: 'switchyard_webhook_attempts_total',
+      name: 'shuntyard_webhook_attempts_total',
       help: 'Attempts to deliver an event to an endpoint, by outcome.',
       labelNames: ['outcome'],
       registers: [registry],

@@ -61,7 +61,7 @@ export function createPasskeys(postgres: Postgres) {
       const known = await ofAccount(account.id)
       const { generateRegistrationOptions } = await webAuthn()
       return generateRegistrationOptions({
-        rpName: 'Switchyard',
+        rpName: 'Shuntyard',
         rpID: site.id,
         userID: new TextEncoder().encode(account.id),
         userName: account.email,

@@ -19,7 +19,7 @@ WHERE account_id = $1 AND last_step < $2::bigint AND ($3::boolean OR confirmed_a
 
 export function createTotpStore(postgres: Postgres, sealer: Sealer, clock: () => number) {
   const codesOf = (secret: Secret, label = '') =>
-    new TOTP({ issuer: 'Switchyard', label, secret, algorithm: 'SHA1', digits: 6, period: PERIOD_SECONDS })
+    new TOTP({ issuer: 'Shuntyard', label, secret, algorithm: 'SHA1', digits: 6, period: PERIOD_SECONDS })
 
   const take = async (accountId: string, code: string, isFirst: boolean): Promise<boolean> => {
     const row = await postgres.accountTotp.findUnique({ where: { accountId } })

@@ -1,7 +1,7 @@
 import type { ClickHouse } from '../../platform/clickhouse.ts'
 
-export const CALLS_TABLE = 'switchyard_calls'
-export const POSITION_TABLE = 'switchyard_position'
+export const CALLS_TABLE = 'shuntyard_calls'
+export const POSITION_TABLE = 'shuntyard_position'
 
 /** One row a call: of several with its id, the one that PostgreSQL wrote last remains. */
 const CALLS = `

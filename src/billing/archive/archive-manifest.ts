@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { type Static, Type } from 'typebox'
 
-const FILE_FORMAT = 'switchyard-archive-1'
+const FILE_FORMAT = 'shuntyard-archive-1'
 
 export const MANIFEST_FILE = 'manifest.json'
 
@@ -13,7 +13,8 @@ export const MANIFEST_FILE = 'manifest.json'
  * the same. Amounts are pico-USD.
  */
 const Manifest = Type.Object({
-  format: Type.Literal(FILE_FORMAT),
+  /** With whatever name the project had. */
+  format: Type.String({ pattern: '^\\w+-archive-1$' }),
   /** `2026-03` (UTC, by the time of a call's id). */
   month: Type.String({ pattern: '^\\d{4}-\\d{2}$' }),
   /** The month is the last one of the archive, which has everything before it too. */

@@ -15,22 +15,22 @@ export interface BillingMetrics {
 export function createBillingMetrics(registry: Registry): BillingMetrics {
   const counter = (name: string, help: string) => new Counter({ name, help, registers: [registry] })
   return {
-    settledCalls: counter('switchyard_settled_calls_total', 'Calls settled, replays included.'),
-    quarantinedCalls: counter('switchyard_quarantined_calls_total', 'Settlements the database refused.'),
+    settledCalls: counter('shuntyard_settled_calls_total', 'Calls settled, replays included.'),
+    quarantinedCalls: counter('shuntyard_quarantined_calls_total', 'Settlements the database refused.'),
     driftedBalances: counter(
-      'switchyard_drifted_balances_total',
+      'shuntyard_drifted_balances_total',
       'Accounts whose balance in Redis had drifted and was repaired.',
     ),
     openHolds: new Gauge({
-      name: 'switchyard_holds_open',
+      name: 'shuntyard_holds_open',
       help: 'Open holds of all accounts when this process last compared the balance caches.',
       labelNames: ['shard'],
       registers: [registry],
     }),
     creditedCalls: counter(
-      'switchyard_credited_calls_total',
+      'shuntyard_credited_calls_total',
       'Charged calls that were credited because their client received an error.',
     ),
-    lostCalls: counter('switchyard_lost_calls_total', 'Expired holds of lost calls that were released.'),
+    lostCalls: counter('shuntyard_lost_calls_total', 'Expired holds of lost calls that were released.'),
   }
 }

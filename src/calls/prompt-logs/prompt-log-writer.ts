@@ -32,7 +32,7 @@ export function createPromptLogs(options: {
 }) {
   const { store, registry, logger, heldCharsMax = HELD_CHARS_MAX } = options
   const outcomes = new Counter({
-    name: 'switchyard_prompt_logs_total',
+    name: 'shuntyard_prompt_logs_total',
     help: 'Prompt logs by result: stored, lost, or refused because the account has reached its maximum',
     labelNames: ['outcome'],
     registers: [registry],

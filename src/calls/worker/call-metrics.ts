@@ -10,13 +10,13 @@ const WAIT_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25
 
 export function createCallMetrics(registry: Registry, report: WorkCounts): CallMetrics {
   const calls = new Counter({
-    name: 'switchyard_calls_total',
+    name: 'shuntyard_calls_total',
     help: 'Calls that ended at this worker.',
     labelNames: ['status', 'error_code'],
     registers: [registry],
   })
   const queueWait = new Histogram({
-    name: 'switchyard_call_queue_wait_seconds',
+    name: 'shuntyard_call_queue_wait_seconds',
     help: 'From the admission of a call to its claim by a worker.',
     buckets: WAIT_BUCKETS_SECONDS,
     registers: [registry],

@@ -302,17 +302,17 @@ function inCallSpan<T>(
   if (!tracesAreOn() || envelope.traceparent === undefined) return run(countCall)
   const attributes = {
     ...queueAttributes(DISPATCH_QUEUE, 'process', envelope.id),
-    'switchyard.call.claim': claim,
-    'switchyard.call.candidates': envelope.candidates.length,
+    'shuntyard.call.claim': claim,
+    'shuntyard.call.candidates': envelope.candidates.length,
   }
   const options = { kind: 'CONSUMER', attributes, parent: envelope.traceparent } as const
   return inSpan(`process ${DISPATCH_QUEUE}`, options, (span) =>
     run((record) => {
       const { status, errorCode, attempts, chargePico } = record
       span.set({
-        'switchyard.call.status': status,
-        'switchyard.call.attempts': attempts.length,
-        'switchyard.call.charge_usd': Number(formatUsd(BigInt(chargePico))),
+        'shuntyard.call.status': status,
+        'shuntyard.call.attempts': attempts.length,
+        'shuntyard.call.charge_usd': Number(formatUsd(BigInt(chargePico))),
       })
       if (errorCode !== null) span.fail(errorCode)
       countCall(record)

@@ -119,7 +119,7 @@ async function isOurs(host: string, port: number, path: string): Promise<boolean
       signal: AbortSignal.timeout(REQUEST_WITHIN_MS),
     })
     const text = await answer.text()
-    return text === '{"status":"ok"}' || text.includes('switchyard_')
+    return text === '{"status":"ok"}' || text.includes('shuntyard_')
   } catch {
     // Another program, which speaks no HTTP or does not answer.
     return false

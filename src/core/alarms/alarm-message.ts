@@ -96,7 +96,7 @@ export function alarmMail(notices: readonly Notice[], sender: Sender): { subject
   const texts = lines.map(({ text, links }) =>
     [text, ...links.map((link) => `${link.text}: ${link.url}`)].join('\n'),
   )
-  return { subject: `Switchyard: ${title}`, text: `${texts.join('\n\n')}\n\n-- \n${sender.source}\n` }
+  return { subject: `Shuntyard: ${title}`, text: `${texts.join('\n\n')}\n\n-- \n${sender.source}\n` }
 }
 
 const COLORS: Record<Severity, string> = {
@@ -171,12 +171,12 @@ export function pagerDutyEvent(routingKey: string, notices: readonly Notice[], s
       summary: summary.slice(0, SUMMARY_MAX),
       source: sender.source,
       severity,
-      component: notice.alarm?.subject ?? 'switchyard',
+      component: notice.alarm?.subject ?? 'shuntyard',
       class: notices.length > 1 ? 'several' : (notice.alarm?.kind ?? 'test'),
       custom_details:
         notices.length > 1 ? { alarms: lines.map(({ text }) => text) } : (notice.alarm?.fields ?? {}),
     },
-    client: 'Switchyard',
+    client: 'Shuntyard',
     ...(sender.publicUrl !== null && { client_url: `${sender.publicUrl}/admin/alarms` }),
     links:
       notices.length > 1

@@ -85,7 +85,7 @@ export function agentSettings(agent: LaunchedAgentId, { origin, apiKey, model }:
       }
     case 'codex':
       return {
-        variables: { SWITCHYARD_API_KEY: apiKey },
+        variables: { SHUNTYARD_API_KEY: apiKey },
         options: codexConfig({ origin, model }).flatMap(({ table, values }) =>
           Object.entries(values).flatMap(([name, value]) => [
             '-c',
@@ -99,7 +99,7 @@ export function agentSettings(agent: LaunchedAgentId, { origin, apiKey, model }:
         options: { baseURL: base, apiKey },
         models: { [model]: {} },
       }
-      const config = { model: `switchyard/${model}`, provider: { switchyard: provider } }
+      const config = { model: `shuntyard/${model}`, provider: { shuntyard: provider } }
       return { variables: { OPENCODE_CONFIG_CONTENT: JSON.stringify(config, null, 2) }, options: [] }
     }
     case 'qwen-code':
@@ -117,13 +117,13 @@ export function agentSettings(agent: LaunchedAgentId, { origin, apiKey, model }:
 
 /** What Codex has no variables for: the tables of its TOML file, of which the first has no name. */
 export const codexConfig = ({ origin, model }: Pick<AgentFacts, 'origin' | 'model'>) => [
-  { table: null, values: { model, model_provider: 'switchyard' } },
+  { table: null, values: { model, model_provider: 'shuntyard' } },
   {
-    table: 'model_providers.switchyard',
+    table: 'model_providers.shuntyard',
     values: {
-      name: 'Switchyard',
+      name: 'Shuntyard',
       base_url: `${origin}/v2`,
-      env_key: 'SWITCHYARD_API_KEY',
+      env_key: 'SHUNTYARD_API_KEY',
       wire_api: 'responses',
       supports_websockets: true,
     },

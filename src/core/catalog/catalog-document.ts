@@ -526,7 +526,7 @@ export const CATALOG_DOCUMENT_SCHEMA = closed(
   },
   {
     $schema: 'http://json-schema.org/draft-07/schema#',
-    title: 'Switchyard catalog file',
+    title: 'Shuntyard catalog file',
     description: 'Providers and models that override the built-in catalog, or replace it with `replace`.',
   },
 )

@@ -86,13 +86,13 @@ export function readMailSettings(
   // The URL itself is not repeated: it contains a password.
   if (!isUrlOf(url, ['smtp:', 'smtps:'])) problems.push('SMTP_URL must be an smtp or smtps address')
   if (!/\S@\S/.test(from) || hasControlCharacters(from))
-    problems.push('SMTP_URL needs MAIL_FROM, such as Switchyard <noreply@example.com>')
+    problems.push('SMTP_URL needs MAIL_FROM, such as Shuntyard <noreply@example.com>')
   if (!isUrlOf(publicUrl, ['http:', 'https:']))
     problems.push('SMTP_URL needs PUBLIC_URL, an http or https address: links in messages lead there')
   return { transport: { kind: 'smtp', url }, from, publicUrl }
 }
 
-const LOCAL_SENDER = 'Switchyard <noreply@localhost>'
+const LOCAL_SENDER = 'Shuntyard <noreply@localhost>'
 
 /** The URL of a gateway that is used on its own machine. */
 export function localUrl({

@@ -54,7 +54,7 @@ export const accountDataRoutes: FastifyPluginAsyncTypebox = async (app) => {
       return withResponses(exported, turns)
     })
     return reply
-      .header('content-disposition', `attachment; filename="switchyard-${id}.json"`)
+      .header('content-disposition', `attachment; filename="shuntyard-${id}.json"`)
       .type('application/json')
       .send(file)
   }

@@ -61,7 +61,7 @@ function traceRequests(app: FastifyInstance): void {
         'http.route': route,
         'url.path': request.url.split('?', 1)[0]!,
         'url.scheme': request.protocol,
-        'switchyard.request.id': request.id,
+        'shuntyard.request.id': request.id,
       },
     })
     if (span.isRecorded) request.span = span
@@ -91,20 +91,20 @@ function measureRequests(
   { registry, report, refusals, pendingCalls }: ObserveRequestsOptions,
 ): void {
   const requests = new Counter({
-    name: 'switchyard_http_requests_total',
+    name: 'shuntyard_http_requests_total',
     help: 'HTTP requests with a response; aborted: the client left before.',
     labelNames: ['route', 'status_class'],
     registers: [registry],
   })
   const duration = new Histogram({
-    name: 'switchyard_http_request_duration_seconds',
+    name: 'shuntyard_http_request_duration_seconds',
     help: 'From the head of a request to the end of its response.',
     labelNames: ['route', 'status_class'],
     buckets: SECONDS,
     registers: [registry],
   })
   new Gauge({
-    name: 'switchyard_pending_calls',
+    name: 'shuntyard_pending_calls',
     help: 'Calls this instance waits for.',
     registers: [registry],
     collect() {

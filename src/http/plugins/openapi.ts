@@ -35,7 +35,7 @@ export const openapi = plugin(
       openapi: {
         openapi: '3.1.0',
         info: {
-          title: 'Switchyard',
+          title: 'Shuntyard',
           version: '1',
           description: 'A routing gateway for chat completions. docs/api.md says what the fields mean.',
         },
@@ -43,7 +43,7 @@ export const openapi = plugin(
           securitySchemes: {
             apiKey: { type: 'http', scheme: 'bearer' },
             adminKey: { type: 'http', scheme: 'bearer' },
-            session: { type: 'apiKey', in: 'cookie', name: 'switchyard_session' },
+            session: { type: 'apiKey', in: 'cookie', name: 'shuntyard_session' },
           },
         },
       },

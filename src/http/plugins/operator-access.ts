@@ -53,7 +53,7 @@ declare module 'fastify' {
  * the pages redirect to the sign-in page.
  */
 const adminChallenge = ({ headers }: FastifyRequest): string =>
-  headers['sec-fetch-site'] === 'same-origin' ? 'Bearer' : 'Basic realm="Switchyard admin", Bearer'
+  headers['sec-fetch-site'] === 'same-origin' ? 'Bearer' : 'Basic realm="Shuntyard admin", Bearer'
 
 /** The only place that authenticates operators and enforces their roles. */
 export const operatorAccess = plugin<OperatorAccessOptions>(

@@ -138,7 +138,7 @@ export function actingOn({ actingSession }: FastifyRequest): ActingSession {
 }
 
 /** The account that the page of a request shows; absent for downloads and event streams, which cannot send it. */
-const SHOWN_ACCOUNT_HEADER = 'switchyard-account'
+const SHOWN_ACCOUNT_HEADER = 'x-shuntyard-account'
 
 /** Another window may have switched the account since; an action meant for one must not change the other. */
 function refuseOtherAccount({ headers }: FastifyRequest, { id }: Account): void {

@@ -38,7 +38,7 @@ export const queuesDashboard: FastifyPluginAsync<{ isSecure: boolean; publicPath
     serverAdapter: server,
     options: {
       uiConfig: {
-        boardTitle: 'Switchyard',
+        boardTitle: 'Shuntyard',
         miscLinks: [{ text: 'Operators’ pages', url: `${publicPath}/admin` }],
       },
     },

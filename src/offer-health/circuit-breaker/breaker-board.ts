@@ -259,7 +259,7 @@ const VALUES: Record<BreakerState, number> = { closed: 0, 'half-open': 1, open: 
 /** Exports the breakers that are not closed; closed ones have no series. */
 export function exportBreakers(board: BreakerBoard, registry: Registry): void {
   new Gauge({
-    name: 'switchyard_offer_breaker_state',
+    name: 'shuntyard_offer_breaker_state',
     help: 'Breakers that are not closed: 1 half-open, 2 open. Without a model: of all offers of the provider.',
     labelNames: ['provider', 'model', 'reason'],
     registers: [registry],

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { type MasterKeys, masterKeyId } from '../sealing.ts'
+import { derivationInfo, type MasterKeys, masterKeyId } from '../sealing.ts'
 
 const KEY_ID_BYTES = 8
 const SALT_BYTES = 16
@@ -29,7 +29,7 @@ export interface StreamSealer {
 export function createStreamSealer(masterKeys: MasterKeys, purpose: string): StreamSealer {
   const ids = masterKeys.map((key) => Buffer.from(masterKeyId(key)))
   const keyOf = (index: number, salt: Uint8Array) =>
-    Buffer.from(hkdfSync('sha256', masterKeys[index]!, salt, `switchyard/${purpose}`, 32))
+    Buffer.from(hkdfSync('sha256', masterKeys[index]!, salt, derivationInfo(purpose), 32))
   return {
     async *seal(plain, context) {
       const salt = randomBytes(SALT_BYTES)

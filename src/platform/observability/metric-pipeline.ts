@@ -56,7 +56,7 @@ export function startMetricPipeline(
   const producer: MetricProducer = {
     async collect() {
       const metrics = await read(registries())
-      const scopeMetrics = metrics.length === 0 ? [] : [{ scope: { name: 'switchyard' }, metrics }]
+      const scopeMetrics = metrics.length === 0 ? [] : [{ scope: { name: 'shuntyard' }, metrics }]
       return { resourceMetrics: { resource, scopeMetrics }, errors: [] }
     },
   }

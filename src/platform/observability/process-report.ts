@@ -52,7 +52,7 @@ export function createProcessReport(
   const finished: Record<string, number> = {}
   const traffic = createTrafficCounter(clock)
   const alarmsTotal = new Counter({
-    name: 'switchyard_alarms_total',
+    name: 'shuntyard_alarms_total',
     help: 'Alarms raised by this process.',
     labelNames: ['kind'],
     registers: [registry],

@@ -5,7 +5,7 @@ import type { Logger } from './logger.ts'
 /** Measures the runs of scheduled jobs; returns what wraps a job's `run`. */
 export function createTimedJob(registry: Registry, logger: Logger) {
   const duration = new Gauge({
-    name: 'switchyard_job_duration_seconds',
+    name: 'shuntyard_job_duration_seconds',
     help: 'Duration of the last run of a scheduled job in this process.',
     // Not `job`, which is Prometheus's own name of what it scrapes.
     labelNames: ['name', 'shard'],

@@ -40,7 +40,7 @@ export interface OpenSpan extends SpanNotes {
   end(): void
 }
 
-const tracer = () => trace.getTracer('switchyard')
+const tracer = () => trace.getTracer('shuntyard')
 const NO_NOTES: SpanNotes = { set: () => undefined, fail: () => undefined }
 
 let isTracing = false
@@ -58,7 +58,7 @@ export function wants(
 }
 
 const serviceName = (role: string, environment: Record<string, string | undefined>): string =>
-  environment.OTEL_SERVICE_NAME || `switchyard-${role}`
+  environment.OTEL_SERVICE_NAME || `shuntyard-${role}`
 
 /**
  * Starts OpenTelemetry for this process if the environment enables it. Exporter, protocol, headers, sampler, batches

@@ -27,7 +27,7 @@ export async function checkPooler(
   databaseUrl: string,
   open: (databaseUrl: string) => CheckedConnection = openConnection,
 ): Promise<void> {
-  const name = `switchyard_check_${randomBytes(8).toString('hex')}`
+  const name = `shuntyard_check_${randomBytes(8).toString('hex')}`
   const connections = [open(databaseUrl), open(databaseUrl)]
   const [first, second] = connections as [CheckedConnection, CheckedConnection]
   try {
@@ -58,7 +58,7 @@ export async function checkPooler(
 function openConnection(databaseUrl: string): CheckedConnection {
   const client = new Client({
     connectionString: databaseUrl,
-    application_name: 'switchyard-check',
+    application_name: 'shuntyard-check',
     connectionTimeoutMillis: ANSWER_WITHIN_MS,
     query_timeout: ANSWER_WITHIN_MS,
     // As the pools send them.

@@ -92,7 +92,7 @@ async function withMigrations<T>(
   const migrations = await readMigrations(directory)
   const client = new Client({
     connectionString: databaseUrl,
-    application_name: 'switchyard-migrate',
+    application_name: 'shuntyard-migrate',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   })
   await client.connect()

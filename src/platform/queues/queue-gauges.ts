@@ -22,7 +22,7 @@ export function createQueueGauges(registry: Registry, redis: Redis, queues: Queu
       ),
     )
   new Gauge({
-    name: 'switchyard_queue_jobs',
+    name: 'shuntyard_queue_jobs',
     help: 'Jobs by queue, shard and state.',
     labelNames: ['queue', 'shard', 'state'],
     registers: [registry],
@@ -33,7 +33,7 @@ export function createQueueGauges(registry: Registry, redis: Redis, queues: Queu
     },
   })
   new Gauge({
-    name: 'switchyard_settlement_lag_seconds',
+    name: 'shuntyard_settlement_lag_seconds',
     help: 'How long the oldest finished call of a shard has waited for its charge.',
     labelNames: ['shard'],
     registers: [registry],

@@ -76,7 +76,7 @@ async function askOwner(node: RedisHost, key: string, { username, password, tls 
     enableReadyCheck: false,
     connectTimeout: ASK_MS,
     commandTimeout: ASK_MS,
-    connectionName: 'switchyard-cluster',
+    connectionName: 'shuntyard-cluster',
   })
   // The command below reports the same.
   client.on('error', () => undefined)

@@ -2,7 +2,7 @@
 import { generateLoad } from './load-generator.ts'
 import type { Scenario } from './load-scenario.ts'
 
-process.title = 'switchyard-load'
+process.title = 'shuntyard-load'
 process.on('message', (scenario: Scenario) => {
   generateLoad(scenario).then(
     (result) => process.send?.({ result }),

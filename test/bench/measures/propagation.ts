@@ -50,7 +50,7 @@ function changes(operate: Operate, secondUrl: string): Array<[string, (round: nu
   }
   const newKey = async () => {
     const created = await operate<{ secret: string; key: { id: string } }>(
-      '/accounts/quiet@switchyard.local/keys',
+      '/accounts/quiet@shuntyard.local/keys',
       {
         name: 'before',
       },

@@ -8,7 +8,7 @@ import { startRedisMonitor } from './redis-monitor.ts'
 const CALLER_LEVELS = [1, 128]
 const LOAD = { durationMs: 2_000, warmUpMs: 0 }
 /** Everything before settlement runs in processes of these names. */
-const BEFORE_SETTLEMENT = ['switchyard-api', 'switchyard-dispatch']
+const BEFORE_SETTLEMENT = ['shuntyard-api', 'shuntyard-dispatch']
 const BYTES_PER_KB = 1_000
 
 /**
@@ -87,7 +87,7 @@ async function countStatements(
 ): Promise<number> {
   const postgres = new Client({
     connectionString: gateway.databaseUrl,
-    application_name: 'switchyard-bench',
+    application_name: 'shuntyard-bench',
   })
   await postgres.connect()
   try {

@@ -54,7 +54,7 @@ export async function startHaproxy(
   { callsMax, log }: { callsMax?: number; log: (line: string) => void },
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const { command, env } = await findProgram(log)
-  const folder = await mkdtemp(join(tmpdir(), 'switchyard-haproxy-'))
+  const folder = await mkdtemp(join(tmpdir(), 'shuntyard-haproxy-'))
   const port = await freePort()
   const published = await readFile(join(ROOT, 'deploy/haproxy.cfg'), 'utf8')
   const servers = instances.map(({ url, metricsPort }, index) => {

@@ -75,5 +75,5 @@ export async function measureOpenStreams(bench: ScaleBench): Promise<Table> {
 /** As the API instance counts them. */
 async function pendingCalls(metricsPort: number): Promise<number> {
   const response = await fetch(`http://127.0.0.1:${metricsPort}/metrics`)
-  return Number(/^switchyard_pending_calls(?:\{[^}]*\})? (\d+)/m.exec(await response.text())?.[1])
+  return Number(/^shuntyard_pending_calls(?:\{[^}]*\})? (\d+)/m.exec(await response.text())?.[1])
 }

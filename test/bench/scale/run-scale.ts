@@ -69,7 +69,7 @@ async function measureParts({
   resources.defer(() => provider.stop())
   const catalog = benchCatalog(providerPort)
   const target = await startGateway({
-    name: 'switchyard',
+    name: 'shuntyard',
     root: ROOT,
     catalog,
     isOneProcess: false,

@@ -43,7 +43,7 @@ export interface GatewayOptions {
  */
 export async function startGateway(options: GatewayOptions): Promise<GatewayTarget> {
   const { name, root, catalog, isOneProcess, isBare = false, settings = {}, guard, log } = options
-  const dataDir = await mkdtemp(join(tmpdir(), 'switchyard-bench-'))
+  const dataDir = await mkdtemp(join(tmpdir(), 'shuntyard-bench-'))
   const running: Array<{ name: string; process: RunningProcess }> = []
   const folders: string[] = [dataDir]
   const start = async (plan: ProcessPlan, rank: GuardRank) => {
@@ -151,7 +151,7 @@ async function createKey(
   operate: GatewayAccess['operate'],
   name: string,
 ): Promise<{ authorization: string }> {
-  const email = `${name}@switchyard.local`
+  const email = `${name}@shuntyard.local`
   const account = await operate('admin', 'account', 'create', '--email', email, '--credit', '1000000')
   const owner = ['--account', String(account.account_id), '--name', name]
   const limits = ['--rpm', NO_LIMIT, '--concurrency', NO_LIMIT]

@@ -7,7 +7,7 @@ import { Agent, createServer, request as startRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream'
 
-process.title = 'switchyard-relay'
+process.title = 'shuntyard-relay'
 const provider = process.argv[2] ?? ''
 const agent = new Agent({ keepAlive: true })
 const server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, (request, response) => {

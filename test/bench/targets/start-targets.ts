@@ -56,7 +56,7 @@ export async function startTargets(
   }
   try {
     await start(startRelay(origin))
-    const subject = await start(gateway('switchyard', ROOT))
+    const subject = await start(gateway('shuntyard', ROOT))
     if (options.isAllInOne) await start(gateway('all in one', ROOT, true))
     if (options.against !== null) await start(gateway('against', options.against))
     targets.push(...options.peers.map(peerTarget))

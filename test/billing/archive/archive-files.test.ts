@@ -13,7 +13,7 @@ const ODD: ArchivedRow[] = [
 ]
 
 test('rows come back as they were, whatever their text', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-archive-'))
+  const folder = mkdtempSync(join(tmpdir(), 'shuntyard-archive-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'rows.csv.gz')
   // More than one chunk, with fields that lie across two.

@@ -57,7 +57,7 @@ let folder: string
 let account: string
 beforeEach(async () => {
   ledger = await openTestLedger()
-  folder = mkdtempSync(join(tmpdir(), 'switchyard-archive-'))
+  folder = mkdtempSync(join(tmpdir(), 'shuntyard-archive-'))
   onTestFinished(async () => {
     await ledger.close()
     rmSync(folder, { recursive: true, force: true })

@@ -145,7 +145,7 @@ test('a partition refuses a transaction that does not balance', async () => {
 
 test('a database of the version before keeps every row, and its audit is in order', async () => {
   const database = await createTestDatabase()
-  const before = mkdtempSync(join(tmpdir(), 'switchyard-migrations-'))
+  const before = mkdtempSync(join(tmpdir(), 'shuntyard-migrations-'))
   const client = new Client({ connectionString: database.url })
   const postgres = createPostgres({ databaseUrl: database.url, name: 'test', poolSize: 2 })
   onTestFinished(async () => {

@@ -134,7 +134,7 @@ test('a visitor gets a first answer by visible buttons alone, in twelve steps', 
   await press('button', 'Create key')
   await press('button', 'Done')
   await press('link', 'Playground')
-  await type('Message', 'Why do trains need switchyards?')
+  await type('Message', 'Why do trains need shunting yards?')
   await press('button', 'Send')
   await page.getByRole('link', { name: 'Details' }).waitFor()
   expect(steps.length).toBeLessThanOrEqual(12)

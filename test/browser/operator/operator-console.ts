@@ -14,7 +14,7 @@ export const { stack, browser } = testConsole({
     ALARMS_ALLOW_PRIVATE: 'true',
     // Never asked: the provider is needed by whoever leaves the page.
     OPERATOR_OIDC_ISSUER: 'https://id.company.test',
-    OPERATOR_OIDC_CLIENT_ID: 'switchyard',
+    OPERATOR_OIDC_CLIENT_ID: 'shuntyard',
     OPERATOR_OIDC_CLIENT_SECRET: 'a secret of the client',
     OPERATOR_OIDC_NAME: 'Yard ID',
   },

@@ -259,8 +259,8 @@ test('a long request log is searched, sorted, walked, exported and kept as a vie
   await shows('run 110', 10)
   const download = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Export CSV' }).click()
-  expect((await download).suggestedFilename()).toMatch(/^switchyard-requests-[\d-]+-to-[\d-]+-run-11\.csv$/)
-  await page.getByText(/^11 rows saved as switchyard-requests-/).waitFor()
+  expect((await download).suggestedFilename()).toMatch(/^shuntyard-requests-[\d-]+-to-[\d-]+-run-11\.csv$/)
+  await page.getByText(/^11 rows saved as shuntyard-requests-/).waitFor()
 
   await stack.postgres.apiKey.createMany({
     data: Array.from({ length: 60 }, (_, index) => ({

@@ -36,7 +36,7 @@ function setUp({
       { ...CALL, request: logs.readPrompt(request) },
     )
   const outcomes = async () => {
-    const metric = await registry.getSingleMetric('switchyard_prompt_logs_total')!.get()
+    const metric = await registry.getSingleMetric('shuntyard_prompt_logs_total')!.get()
     return Object.fromEntries(metric.values.map(({ labels, value }) => [labels.outcome, value]))
   }
   return { logs, stored, passed, begin, outcomes }

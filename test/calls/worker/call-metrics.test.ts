@@ -26,9 +26,9 @@ test('a call that ended is counted once in each of its figures', async () => {
     spend_pico: 100n,
   })
   const metrics = await registry.metrics()
-  expect(metrics).toContain('switchyard_calls_total{status="completed",error_code="none"} 2')
-  expect(metrics).toContain('switchyard_calls_total{status="failed",error_code="all_providers_failed"} 1')
+  expect(metrics).toContain('shuntyard_calls_total{status="completed",error_code="none"} 2')
+  expect(metrics).toContain('shuntyard_calls_total{status="failed",error_code="all_providers_failed"} 1')
   // One that nobody claimed did not wait for its claim.
-  expect(metrics).toContain('switchyard_call_queue_wait_seconds_count 2')
-  expect(metrics).toContain('switchyard_call_queue_wait_seconds_sum 2')
+  expect(metrics).toContain('shuntyard_call_queue_wait_seconds_count 2')
+  expect(metrics).toContain('shuntyard_call_queue_wait_seconds_sum 2')
 })

@@ -18,7 +18,7 @@ test('every surface has a sample in three languages, and those in JavaScript are
     expect(samples.map(({ label }) => label)).toEqual(['curl', 'Python', 'JavaScript'])
     for (const { source } of samples) {
       expect(source).toContain(ORIGIN)
-      expect(source.includes('SWITCHYARD_API_KEY')).toBe(surface.status !== 'Public')
+      expect(source.includes('SHUNTYARD_API_KEY')).toBe(surface.status !== 'Public')
     }
     const body = samples[2]!.source.replace(/^import .*$/gm, '')
     expect(() => new AsyncFunction(body), surface.id).not.toThrow()
@@ -29,7 +29,7 @@ test('curl sends exactly the body that the registry has', () => {
   const script = sampleOf('chat-completions', 'Shell').replace(/^curl /, 'printf "%s\\0" ')
   const words = execFileSync('/bin/sh', ['-c', script], {
     encoding: 'utf8',
-    env: { SWITCHYARD_API_KEY: 'sk-sy-1' },
+    env: { SHUNTYARD_API_KEY: 'sk-sy-1' },
   }).split('\0')
   expect(words[0]).toBe(`${ORIGIN}/v1/chat/completions`)
   expect(words).toContain('Authorization: Bearer sk-sy-1')
@@ -43,7 +43,7 @@ import requests
 
 response = requests.patch(
     "${ORIGIN}/v1/provider-keys/pkey_01JABCDEFGHJKMNPQRSTVWXYZ0",
-    headers={"Authorization": f"Bearer {os.environ['SWITCHYARD_API_KEY']}"},
+    headers={"Authorization": f"Bearer {os.environ['SHUNTYARD_API_KEY']}"},
     json={"disabled": True},
 )
 response.raise_for_status()

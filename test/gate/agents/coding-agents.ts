@@ -130,7 +130,7 @@ export const sum = (a, b) => ${RIGHT}\n>>>>>>> REPLACE\n`,
   {
     id: 'pi',
     package: { registry: 'npm', name: '@mariozechner/pi-coding-agent', version: '0.73.1' },
-    command: 'pi --provider switchyard --model "$MODEL" --print "$PROMPT" < /dev/null',
+    command: 'pi --provider shuntyard --model "$MODEL" --print "$PROMPT" < /dev/null',
     env: { PI_OFFLINE: '1' },
     script: () =>
       [

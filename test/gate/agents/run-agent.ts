@@ -32,7 +32,7 @@ interface AgentRun {
  * the file is corrected, the test has passed, and the server was called as scripted.
  */
 export async function runAgent(agent: CodingAgent, { url, key, model, programs }: AgentRun): Promise<void> {
-  const home = await mkdtemp(join(tmpdir(), 'switchyard-gate-agent-'))
+  const home = await mkdtemp(join(tmpdir(), 'shuntyard-gate-agent-'))
   const folder = join(home, 'repository')
   try {
     await createRepository(folder)

@@ -36,7 +36,7 @@ export async function runAiSdkLoop(
   fetch?: GateContext['fetch'],
 ): Promise<void> {
   const provider = createOpenAICompatible({
-    name: 'switchyard',
+    name: 'shuntyard',
     baseURL: baseUrl,
     apiKey: key,
     includeUsage: true,

@@ -69,7 +69,7 @@ const png = new Blob([new Uint8Array(encodePng(64, 64, 1))], { type: 'image/png'
 const wav = new Blob([new Uint8Array(encodeWav(toneSamples(2.6, 1)))], { type: 'audio/wav' })
 const file = (content: Blob, name: string) => new File([content], name, { type: content.type })
 
-const SPOKEN = 'Trains need switchyards.'
+const SPOKEN = 'Trains need shunting yards.'
 const CHARACTERS_PER_SECOND = 15
 const IMAGES = { model: 'gate/image', prompt: 'a fox', size: '128x64' }
 const RECORDING = { model: 'gate/hear', file: wav }

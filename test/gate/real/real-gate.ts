@@ -47,7 +47,7 @@ async function checkTargets(
   }
   const model = await prepareLocalModel(dataDirectory(ROOT, process.env), process.env)
   await start(model.plan)
-  const folder = resources.adopt(await mkdtemp(join(tmpdir(), 'switchyard-litellm-')), (path) =>
+  const folder = resources.adopt(await mkdtemp(join(tmpdir(), 'shuntyard-litellm-')), (path) =>
     rm(path, { recursive: true, force: true }),
   )
   const litellm = await prepareLitellm(folder, model.url, log)

@@ -246,7 +246,7 @@ const SDKS = {
   },
   '@ai-sdk/openai-compatible': async () => {
     const { createOpenAICompatible } = await load('@ai-sdk/openai-compatible')
-    const settings = { name: 'switchyard', baseURL: BASE, apiKey: API_KEY }
+    const settings = { name: 'shuntyard', baseURL: BASE, apiKey: API_KEY }
     return aiSdk(createOpenAICompatible({ ...settings, supportsStructuredOutputs: true }))
   },
   '@ai-sdk/openai': async () =>

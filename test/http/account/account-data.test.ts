@@ -85,7 +85,7 @@ describe('the export of an account', () => {
     const { client, email, accountId, key, responseId } = await furnished()
     const response = await client.ask('/console/api/account/export')
     expect(response.status).toBe(200)
-    expect(response.headers.get('content-disposition')).toContain(`switchyard-${accountId}.json`)
+    expect(response.headers.get('content-disposition')).toContain(`shuntyard-${accountId}.json`)
     const text = await response.text()
     expect(JSON.parse(text)).toMatchObject({
       account: { id: accountId, email },

@@ -79,7 +79,7 @@ describe('signing in with an OpenID Connect provider', () => {
     expect(person).toMatchObject({ email: user.email, email_verified: true })
     expect(account).toMatchObject({ id: person.id, name: user.email, free_credit: 'granted' })
     expect(balance.available_usd).toBe('0.50')
-    expect(first.client.cookies.has('switchyard_oauth')).toBe(false)
+    expect(first.client.cookies.has('shuntyard_oauth')).toBe(false)
     // The provider's id of its user counts, not the address.
     const again = await signIn({ ...user, email: 'moved@company.test' })
     expect(again.location).toBe('/dashboard')
@@ -131,9 +131,9 @@ describe('signing in with an OpenID Connect provider', () => {
     await expectFailed(consoleClient(stack.url), back)
     await begin(other)
     await expectFailed(other, back)
-    const token = mine.cookies.get('switchyard_oauth')!
+    const token = mine.cookies.get('shuntyard_oauth')!
     expect((await navigate(mine, back)).headers.get('location')).toBe('/dashboard')
-    mine.cookies.set('switchyard_oauth', token)
+    mine.cookies.set('shuntyard_oauth', token)
     await expectFailed(mine, back)
     for (const query of ['', '?error=access_denied&state=x', '?code=x&state=y']) {
       const client = consoleClient(stack.url)

@@ -28,7 +28,7 @@ describe('an operator', () => {
     const response = await client.ask(SESSION, { body: { admin_key: adminKey } })
     expect(response.status).toBe(201)
     expect(response.headers.getSetCookie()[0]).toMatch(
-      /^switchyard_operator=[\w-]{43}; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/,
+      /^shuntyard_operator=[\w-]{43}; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/,
     )
     const text = await response.text()
     expect(text).not.toContain(adminKey)
@@ -75,7 +75,7 @@ describe('an operator', () => {
       'invalid_credentials',
     )
     const holder = await signedUp(stack.url)
-    holder.cookies.set('switchyard_operator', holder.cookies.get('switchyard_session')!)
+    holder.cookies.set('shuntyard_operator', holder.cookies.get('shuntyard_session')!)
     expect((await holder.ask(`${QUEUES}/api/queues`)).status).toBe(401)
     await expectError(await holder.ask(SESSION), 401, 'not_signed_in')
   })

@@ -87,7 +87,7 @@ describe('single sign-on of operators', () => {
     expect(session).toMatchObject({ operator_id: id, role: 'support', key_id: null, hint: null })
     expect(session.permissions['operations.write']).toContain(session.role)
     expect(session.permissions['catalog.write']).not.toContain(session.role)
-    expect(client.cookies.has('switchyard_operator_sso')).toBe(false)
+    expect(client.cookies.has('shuntyard_operator_sso')).toBe(false)
     expect((await client.ask('/admin/queues/api/queues')).status).toBe(200)
     const refused = await client.ask('/admin/api/accounts/x/credit', { body: { amount_usd: '1.00' } })
     await expectError(refused, 403, 'not_permitted')
@@ -152,9 +152,9 @@ describe('single sign-on of operators', () => {
     expect(await comeBack(consoleClient(stack.url), back)).toBe(failed)
     await begin(other)
     expect(await comeBack(other, back)).toBe(failed)
-    const token = mine.cookies.get('switchyard_operator_sso')!
+    const token = mine.cookies.get('shuntyard_operator_sso')!
     expect(await comeBack(mine, back)).toBe('/admin')
-    mine.cookies.set('switchyard_operator_sso', token)
+    mine.cookies.set('shuntyard_operator_sso', token)
     expect(await comeBack(mine, back)).toBe(failed)
   })
 

@@ -215,12 +215,12 @@ describe('an account that is acted on', () => {
   test('is not changed by a page that shows another one', async () => {
     const { owner } = members
     const make = (shown: string) =>
-      owner.ask(`${PREFIX}/keys`, { body: { name: 'late' }, headers: { 'switchyard-account': shown } })
+      owner.ask(`${PREFIX}/keys`, { body: { name: 'late' }, headers: { 'x-shuntyard-account': shown } })
     await expectError(await make(owner.personId), 409, 'conflict')
     await actOn(owner, owner.personId)
     await expectError(await make(accountId), 409, 'conflict')
     await actOn(owner, accountId)
-    const shown = { headers: { 'switchyard-account': accountId } }
+    const shown = { headers: { 'x-shuntyard-account': accountId } }
     expect((await owner.ask(`${PREFIX}/keys`, shown)).status).toBe(200)
   })
 

@@ -17,7 +17,7 @@ const POLICY =
   "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;font-src 'self';connect-src 'self';manifest-src 'self';form-action 'self';frame-ancestors 'none';base-uri 'none'"
 const SCRIPT = `export const yard = ${JSON.stringify('switch '.repeat(200))}`
 const INDEX =
-  '<!doctype html><html lang="en"><title>Switchyard</title><script type="module" src="/assets/index-4711.js"></script>'
+  '<!doctype html><html lang="en"><title>Shuntyard</title><script type="module" src="/assets/index-4711.js"></script>'
 const SERVED = INDEX.replace('<html', '<html data-answers="mixed"')
 const answers = () => 'mixed' as const
 
@@ -26,7 +26,7 @@ describe('the pages', () => {
   let app: FastifyInstance
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'switchyard-pages-'))
+    folder = await mkdtemp(join(tmpdir(), 'shuntyard-pages-'))
     app = Fastify({ routerOptions: { ignoreTrailingSlash: true } })
     await app.register(sendErrors, { logger: pino({ level: 'silent' }) })
     await app.register(unroutedRequests)
@@ -121,7 +121,7 @@ describe('the pages', () => {
 })
 
 test('below a path of its host the document names its files there', async () => {
-  const pagesFolder = await mkdtemp(join(tmpdir(), 'switchyard-pages-'))
+  const pagesFolder = await mkdtemp(join(tmpdir(), 'shuntyard-pages-'))
   const app = Fastify()
   await app.register(sendErrors, { logger: pino({ level: 'silent' }) })
   await app.register(unroutedRequests)
@@ -146,7 +146,7 @@ describe('headers', () => {
       body: { email: 'secure@example.test', password: 'points and levers' },
     })
     expect(response.headers.getSetCookie()[0]).toMatch(
-      /^__Host-switchyard_session=[\w-]{43}; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/,
+      /^__Host-shuntyard_session=[\w-]{43}; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/,
     )
     expect(response.headers.get('content-security-policy')).toBe(POLICY)
     expect(response.headers.get('x-frame-options')).toBe('DENY')

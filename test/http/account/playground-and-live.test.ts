@@ -158,7 +158,7 @@ describe('the playground', () => {
     const response = await play(client, keyId)
     await response.text()
     await stack.settled(accountId)
-    const secrets = [PROMPT, PASSWORD, secret, client.cookies.get('switchyard_session')!]
+    const secrets = [PROMPT, PASSWORD, secret, client.cookies.get('shuntyard_session')!]
     expectAbsent(await redisText(stack), secrets, 'redis')
     expectAbsent(await postgresText(stack), secrets, 'postgres')
     expectAbsent(logLines.join('\n'), secrets, 'logs')

@@ -68,7 +68,7 @@ async function givePassword(email: string, client: ConsoleClient = consoleClient
 describe('an authenticator app', () => {
   test('is asked for at sign-in once its first code was right; the password alone opens nothing', async () => {
     const { email, secret, uri, client } = await withApp()
-    expect(uri).toMatch(/^otpauth:\/\/totp\/Switchyard:/)
+    expect(uri).toMatch(/^otpauth:\/\/totp\/Shuntyard:/)
     expect(await client.json<SecondFactorView>(BASE)).toEqual({
       totp: true,
       passkeys: [],

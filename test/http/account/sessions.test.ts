@@ -77,7 +77,7 @@ describe('signing up', () => {
       where: { accountId: account.id },
     })
     expect(credential.passwordHash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
-    const token = client.cookies.get('switchyard_session')!
+    const token = client.cookies.get('shuntyard_session')!
     const sessions = await stack.postgres.consoleSession.findMany({ where: { accountId: account.id } })
     expect(sessions).toHaveLength(1)
     expect(Buffer.from(sessions[0]!.tokenHash).toString('base64url')).not.toBe(token)
@@ -90,7 +90,7 @@ describe('signing in and out', () => {
     const response = await signIn(email.toUpperCase(), PASSWORD)
     expect(response.status).toBe(200)
     const [cookie = ''] = response.headers.getSetCookie()
-    expect(cookie).toMatch(/^switchyard_session=[\w-]{43}; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/)
+    expect(cookie).toMatch(/^shuntyard_session=[\w-]{43}; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/)
     expect(response.headers.get('cache-control')).toBe('no-store')
   })
 
@@ -119,7 +119,7 @@ describe('signing in and out', () => {
   test('a forged or made-up token opens nothing', async () => {
     const client = consoleClient(stack.url)
     for (const token of ['x', 'A'.repeat(43), '%00', `${'A'.repeat(42)}=`]) {
-      client.cookies.set('switchyard_session', token)
+      client.cookies.set('shuntyard_session', token)
       await expectError(await client.ask('/console/api/session'), 401, 'not_signed_in')
     }
   })
@@ -228,12 +228,12 @@ describe('changing the password', () => {
     const client = await signedUp(stack.url)
     const elsewhere = consoleClient(stack.url)
     await elsewhere.json('/console/api/sign-in', { body: { email: client.email, password: PASSWORD } })
-    const before = client.cookies.get('switchyard_session')
+    const before = client.cookies.get('shuntyard_session')
     const changed = await client.ask('/console/api/password', {
       body: { current_password: PASSWORD, new_password: 'signals and sidings' },
     })
     expect(changed.status).toBe(204)
-    expect(client.cookies.get('switchyard_session')).not.toBe(before)
+    expect(client.cookies.get('shuntyard_session')).not.toBe(before)
     expect((await client.ask('/console/api/session')).status).toBe(200)
     await expectError(await elsewhere.ask('/console/api/session'), 401, 'not_signed_in')
     await expectError(await signIn(client.email, PASSWORD), 401, 'invalid_credentials')
@@ -277,7 +277,7 @@ describe('requests from other sites', () => {
   ])('%s changes nothing', async (_, headers) => {
     const client = await signedUp(stack.url)
     const sent: Record<string, string> = {
-      cookie: `switchyard_session=${client.cookies.get('switchyard_session')}`,
+      cookie: `shuntyard_session=${client.cookies.get('shuntyard_session')}`,
     }
     for (const [name, given] of Object.entries(headers)) {
       const value = typeof given === 'function' ? given() : given
@@ -332,7 +332,7 @@ describe('requests from other sites', () => {
       method: 'POST',
       headers: {
         origin: stack.url,
-        cookie: `switchyard_session=${client.cookies.get('switchyard_session')}`,
+        cookie: `shuntyard_session=${client.cookies.get('shuntyard_session')}`,
       },
     })
     expect(response.status).toBe(204)

@@ -67,7 +67,7 @@ describe('an account whose email is not verified', () => {
     expect(messages).toHaveLength(1)
     const [{ to, content } = { to: [], content: '' }] = messages
     expect(to).toEqual([client.email])
-    expect(content).toMatch(/^From: Switchyard <noreply@gateway\.example>\r$/m)
+    expect(content).toMatch(/^From: Shuntyard <noreply@gateway\.example>\r$/m)
     expect(content).toMatch(/^Subject: Verify your email address\r$/m)
     expect(content).toMatch(/^Auto-Submitted: auto-generated\r$/m)
     expect(content).toMatch(/^Content-Type: text\/plain/m)

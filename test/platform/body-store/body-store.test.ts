@@ -21,7 +21,7 @@ let folder: string
 let s3: Awaited<ReturnType<typeof startFakeS3>>
 const made: ObjectStorage[] = []
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'switchyard-bodies-'))
+  folder = await mkdtemp(join(tmpdir(), 'shuntyard-bodies-'))
   s3 = await startFakeS3()
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'test')
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret')

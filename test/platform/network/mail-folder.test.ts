@@ -7,14 +7,14 @@ import { createMailer } from '../../../src/platform/network/mailer.ts'
 let folder: string
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'switchyard-mail-'))
+  folder = await mkdtemp(join(tmpdir(), 'shuntyard-mail-'))
 })
 afterEach(() => rm(folder, { recursive: true }))
 
 const mailer = () =>
   createMailer({
     transport: { kind: 'folder', path: join(folder, 'mail') },
-    from: 'Switchyard <a@b.test>',
+    from: 'Shuntyard <a@b.test>',
     publicUrl: 'https://gateway.example',
   })
 
@@ -27,7 +27,7 @@ test('a gateway without a mail server writes each message to a file that only it
   const file = join(folder, 'mail', name)
   expect((await stat(file)).mode & 0o777).toBe(0o600)
   const content = await readFile(file, 'utf8')
-  expect(content).toMatch(/^From: Switchyard <a@b\.test>\r$/m)
+  expect(content).toMatch(/^From: Shuntyard <a@b\.test>\r$/m)
   expect(content).toMatch(/^To: ann@example\.test\r$/m)
   expect(content).toMatch(/^Subject: Verify your address\r$/m)
   // To be copied from a terminal: in one piece.

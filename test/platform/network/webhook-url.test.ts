@@ -3,7 +3,7 @@ import { checkWebhookUrl } from '../../../src/platform/network/public-address.ts
 
 describe('the address of a webhook', () => {
   test.each([
-    'https://example.com/hooks?source=switchyard',
+    'https://example.com/hooks?source=shuntyard',
     'https://example.com:443/',
     'https://example.com:80/',
     'https://[2606:4700:4700::1111]/hook',

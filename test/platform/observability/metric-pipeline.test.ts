@@ -40,7 +40,7 @@ function start(environment: Record<string, string> = {}) {
   vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', collector.url)
   vi.stubEnv('OTEL_EXPORTER_OTLP_PROTOCOL', 'http/json')
   for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value)
-  return startMetricPipeline('switchyard-test', () => [registry])
+  return startMetricPipeline('shuntyard-test', () => [registry])
 }
 
 const seriesOf = (name: string) =>

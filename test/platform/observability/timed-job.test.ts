@@ -21,7 +21,7 @@ test('a scheduled job has its last duration as a metric, failed or not, and an a
   const [line] = lines.map((text) => JSON.parse(text))
   expect(alarmsOf(line, line.msg)).toMatchObject([{ kind: 'job-slow', subject: 'retention 2' }])
 
-  const { values } = (await registry.getSingleMetric('switchyard_job_duration_seconds')!.get()) as {
+  const { values } = (await registry.getSingleMetric('shuntyard_job_duration_seconds')!.get()) as {
     values: Array<{ labels: object; value: number }>
   }
   expect(values.map(({ labels }) => labels)).toEqual([

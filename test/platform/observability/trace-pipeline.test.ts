@@ -20,7 +20,7 @@ afterEach(() => {
 async function traced(environment: Record<string, string>, spans = 1): Promise<void> {
   vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', collector.url)
   for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value)
-  const pipeline = startTracePipeline('switchyard-test')
+  const pipeline = startTracePipeline('shuntyard-test')
   for (let made = 0; made < spans; made++)
     trace
       .getTracer('test')
@@ -47,7 +47,7 @@ test('spans carry the attributes of their process and the service name of its ro
   expect(collector.spans).toMatchObject([
     {
       name: 'work',
-      service: 'switchyard-test',
+      service: 'shuntyard-test',
       resource: {
         'deployment.environment.name': 'canary',
         'process.pid': expect.any(Number),

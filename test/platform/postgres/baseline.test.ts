@@ -48,7 +48,7 @@ let directory: string
 let client: Client
 beforeEach(async () => {
   database = await createTestDatabase()
-  directory = mkdtempSync(join(tmpdir(), 'switchyard-migrations-'))
+  directory = mkdtempSync(join(tmpdir(), 'shuntyard-migrations-'))
   client = new Client({ connectionString: database.url })
   await client.connect()
 })

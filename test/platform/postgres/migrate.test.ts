@@ -10,7 +10,7 @@ let database: TestDatabase
 let directory: string
 beforeEach(async () => {
   database = await createTestDatabase()
-  directory = mkdtempSync(join(tmpdir(), 'switchyard-migrations-'))
+  directory = mkdtempSync(join(tmpdir(), 'shuntyard-migrations-'))
 })
 afterEach(async () => {
   rmSync(directory, { recursive: true, force: true })

@@ -48,9 +48,9 @@ test('queues are read in every shard, and without those whose server is away', a
   const registry = new Registry()
   createQueueGauges(registry, redis, queues)
   const scraped = await registry.metrics()
-  expect(scraped).toContain('switchyard_queue_jobs{queue="dispatch",shard="3",state="waiting"} 4')
-  expect(scraped).toMatch(/switchyard_settlement_lag_seconds\{shard="1"\} 60\.?\d*\n/)
-  expect(scraped).toMatch(/switchyard_settlement_lag_seconds\{shard="2"\} 0\.?\d*\n/)
+  expect(scraped).toContain('shuntyard_queue_jobs{queue="dispatch",shard="3",state="waiting"} 4')
+  expect(scraped).toMatch(/shuntyard_settlement_lag_seconds\{shard="1"\} 60\.?\d*\n/)
+  expect(scraped).toMatch(/shuntyard_settlement_lag_seconds\{shard="2"\} 0\.?\d*\n/)
 
   await second.kill()
   expect(await waiting()).toEqual({
@@ -61,6 +61,6 @@ test('queues are read in every shard, and without those whose server is away', a
     ],
   })
   const left = await registry.metrics()
-  expect(left).toContain('switchyard_queue_jobs{queue="dispatch",shard="2",state="waiting"} 3')
+  expect(left).toContain('shuntyard_queue_jobs{queue="dispatch",shard="2",state="waiting"} 3')
   expect(left).not.toContain('shard="1"')
 })

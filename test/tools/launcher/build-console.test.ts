@@ -16,7 +16,7 @@ describe('building the console', () => {
   let root: string
 
   beforeEach(() => {
-    root = mkdtempSync(join(tmpdir(), 'switchyard-console-'))
+    root = mkdtempSync(join(tmpdir(), 'shuntyard-console-'))
     cpSync(consoleFolder(ROOT), consoleFolder(root), {
       recursive: true,
       filter: (path) => !path.endsWith('/dist'),

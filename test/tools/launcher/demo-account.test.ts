@@ -13,7 +13,7 @@ import {
 import { ofRunner } from '../../helpers/stack-part.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
-const dataDir = mkdtempSync(join(tmpdir(), 'switchyard-demo-'))
+const dataDir = mkdtempSync(join(tmpdir(), 'shuntyard-demo-'))
 let database: TestDatabase
 let redis: TestRedis
 

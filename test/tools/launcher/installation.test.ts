@@ -12,16 +12,16 @@ import { ofRunner } from '../../helpers/stack-part.ts'
 
 test('an installed package keeps its data where the system keeps that of programs', () => {
   const home = homedir()
-  expect(userDataFolder('linux', {})).toBe(join(home, '.local/share/switchyard'))
-  expect(userDataFolder('linux', { XDG_DATA_HOME: '/data' })).toBe('/data/switchyard')
-  expect(userDataFolder('darwin', {})).toBe(join(home, 'Library/Application Support/switchyard'))
-  expect(userDataFolder('win32', { LOCALAPPDATA: '/local' })).toBe('/local/switchyard')
+  expect(userDataFolder('linux', {})).toBe(join(home, '.local/share/shuntyard'))
+  expect(userDataFolder('linux', { XDG_DATA_HOME: '/data' })).toBe('/data/shuntyard')
+  expect(userDataFolder('darwin', {})).toBe(join(home, 'Library/Application Support/shuntyard'))
+  expect(userDataFolder('win32', { LOCALAPPDATA: '/local' })).toBe('/local/shuntyard')
 })
 
 describe('commands that need no running services', () => {
   let dataDir: string
   beforeEach(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'switchyard-status-'))
+    dataDir = await mkdtemp(join(tmpdir(), 'shuntyard-status-'))
   })
   afterEach(() => rm(dataDir, { recursive: true }))
 

@@ -6,7 +6,7 @@ import { prepareLocalModel, wantsLocalModel } from '../../../tools/launcher/serv
 
 let folder: string
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'switchyard-local-model-'))
+  folder = await mkdtemp(join(tmpdir(), 'shuntyard-local-model-'))
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 

@@ -15,7 +15,7 @@ const PACKAGES_BEFORE = 406
 const PACKED_BYTES_MAX = 5_000_000
 const run = promisify(execFile)
 
-const target = mkdtempSync(join(tmpdir(), 'switchyard-package-'))
+const target = mkdtempSync(join(tmpdir(), 'shuntyard-package-'))
 let packed: { size: number; files: { path: string }[] }
 let lock: LockFile
 
@@ -46,7 +46,7 @@ const importsOf = (path: string) =>
 
 test('the package holds the program, its licence and its lock file, and nothing that only development needs', () => {
   const { bin } = JSON.parse(read('package.json'))
-  for (const path of [bin.switchyard, 'LICENSE', 'NOTICE', 'npm-shrinkwrap.json', 'dist/web/dist/index.html'])
+  for (const path of [bin.shuntyard, 'LICENSE', 'NOTICE', 'npm-shrinkwrap.json', 'dist/web/dist/index.html'])
     expect(paths()).toContain(path)
   expect(paths().filter((path) => /\.(png|jpe?g|webp|gif)$/.test(path))).toEqual([])
   const unwanted =
@@ -112,9 +112,9 @@ test('at least 100 packages fewer are installed, each with its exact version and
 })
 
 test('the program lists its commands by their own name', async () => {
-  const program = join(target, JSON.parse(read('package.json')).bin.switchyard)
+  const program = join(target, JSON.parse(read('package.json')).bin.shuntyard)
   const { stdout } = await run(process.execPath, [program, 'help'])
-  expect(stdout).toMatch(/^Usage: switchyard COMMAND \[--data DIR\]/)
+  expect(stdout).toMatch(/^Usage: shuntyard COMMAND \[--data DIR\]/)
   const names = ['start', 'stop', 'status', 'admin', 'audit', 'trace', 'catalog', 'doctor', 'migrate', 'gate']
   for (const name of names) expect(stdout).toMatch(new RegExp(`^  ${name} +\\w`, 'm'))
   expect(stdout).not.toContain('npm')

@@ -61,7 +61,7 @@ test('the image is built for two architectures, runs without root and says when 
 test('the pages name the file of the version that is in the making', () => {
   const { version } = JSON.parse(read('package.json')) as { version: string }
   for (const page of ['README.md', 'docs/quick-start.md', 'docs/operating.md', 'docs/support.md']) {
-    const files = new Set(read(page).match(/switchyard-\d[\w.-]*\.tgz/g))
-    expect([...files], page).toEqual([`switchyard-${version}.tgz`])
+    const files = new Set(read(page).match(/shuntyard-\d[\w.-]*\.tgz/g))
+    expect([...files], page).toEqual([`shuntyard-${version}.tgz`])
   }
 })

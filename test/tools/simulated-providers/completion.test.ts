@@ -4,7 +4,7 @@ import { prose } from '../../../tools/simulated-providers/completion.ts'
 const LENGTHS = Array.from({ length: 120 }, (_, at) => at + 1)
 const SEEDS = Array.from({ length: 12 }, (_, at) => at)
 
-test.each(['', 'Hello!', 'Why do trains need switchyards, and who throws the points?'])(
+test.each(['', 'Hello!', 'Why do trains need shunting yards, and who throws the points?'])(
   'a completion for %j has exactly the words asked for, and ends with its sentence',
   (prompt) => {
     for (const words of LENGTHS)

@@ -26,7 +26,7 @@ const FORM: ShownRequest = {
 describe('the playground as code', () => {
   test.each([CHAT, SPEECH])('lets curl send exactly the body of $path', (request) => {
     const script = requestCode('curl', request).replace(/^curl /, 'printf "%s\\0" ')
-    const env = { SWITCHYARD_API_KEY: 'sk-sy-secret' }
+    const env = { SHUNTYARD_API_KEY: 'sk-sy-secret' }
     const words = execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8', env }).split('\0')
     expect(words[0]).toBe(request.origin + request.path)
     expect(words).toContain('Authorization: Bearer sk-sy-secret')
@@ -44,7 +44,7 @@ describe('the playground as code', () => {
     expect(
       () => new Function(`return async (OpenAI) => { ${code.replace(/^import .*$/gm, '')} }`),
     ).not.toThrow()
-    expect(code).toContain('process.env.SWITCHYARD_API_KEY')
+    expect(code).toContain('process.env.SHUNTYARD_API_KEY')
   })
 
   test('is Python with words of Python, for the client at the address of the page', () => {

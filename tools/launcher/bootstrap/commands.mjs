@@ -1,12 +1,12 @@
 /**
- * The commands of the launcher, by name: `npm run NAME` in a clone, `switchyard NAME` of an installed package.
+ * The commands of the launcher, by name: `npm run NAME` in a clone, `shuntyard NAME` of an installed package.
  * @typedef {object} Command
  * @property {string} entry what runs on the project's Node
  * @property {string} [packaged] what runs instead in an installed package
  * @property {string[]} [args] come before those of the command line
  * @property {true | string[]} [services] it works on the services of a running `start`: always, or with these first arguments
  * @property {string} [without] it needs no services where this variable is set
- * @property {string} [about] one line for `switchyard help`; a command without one is for clones only
+ * @property {string} [about] one line for `shuntyard help`; a command without one is for clones only
  */
 
 /** @type {Record<string, Command>} */
@@ -26,7 +26,7 @@ export const COMMANDS = {
   launch: {
     entry: 'src/cli/launch.ts',
     services: true,
-    without: 'SWITCHYARD_API_KEY',
+    without: 'SHUNTYARD_API_KEY',
     about: 'start an agent (claude, codex, opencode, qwen, aider) with the gateway and a key of its own',
   },
   trace: { entry: 'src/cli/trace.ts', services: true, about: 'show the attempts and the charge of one call' },

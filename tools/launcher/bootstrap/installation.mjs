@@ -35,7 +35,7 @@ export function projectNode() {
 export function userDataFolder(platform, environment) {
   const home = homedir()
   if (platform === 'win32')
-    return join(environment.LOCALAPPDATA || join(home, 'AppData', 'Local'), 'switchyard')
-  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'switchyard')
-  return join(environment.XDG_DATA_HOME || join(home, '.local', 'share'), 'switchyard')
+    return join(environment.LOCALAPPDATA || join(home, 'AppData', 'Local'), 'shuntyard')
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'shuntyard')
+  return join(environment.XDG_DATA_HOME || join(home, '.local', 'share'), 'shuntyard')
 }

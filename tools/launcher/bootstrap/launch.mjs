@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * What every npm script and the program `switchyard` run: `launch.mjs COMMAND [--data DIR] [ARGUMENTS]`, on whatever
+ * What every npm script and the program `shuntyard` run: `launch.mjs COMMAND [--data DIR] [ARGUMENTS]`, on whatever
  * Node the machine has (20 or newer). In a clone, makes sure that packages are installed and the database client is
  * generated. Then runs the command on the project's own Node, passing signals and the exit code through.
  */
@@ -49,7 +49,7 @@ function usage() {
   const commands = Object.entries(COMMANDS).filter(([, { about }]) => about)
   return [
     IS_PACKAGE
-      ? 'Usage: switchyard COMMAND [--data DIR] [ARGUMENTS]'
+      ? 'Usage: shuntyard COMMAND [--data DIR] [ARGUMENTS]'
       : 'Usage: npm run COMMAND -- [--data DIR] [ARGUMENTS]',
     '',
     ...commands.map(([name, { about }]) => `  ${name.padEnd(9)} ${about}`),

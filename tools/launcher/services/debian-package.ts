@@ -48,7 +48,7 @@ export function runPackageTool(
 /** Where fetched programs are kept: shared by all copies of the project of a user, else in the data folder. */
 export function cacheFolders(dataDir: string, environment: Record<string, string | undefined>): string[] {
   const userCache = environment.XDG_CACHE_HOME || join(environment.HOME || homedir(), '.cache')
-  return [join(userCache, 'switchyard'), join(dataDir, 'cache')]
+  return [join(userCache, 'shuntyard'), join(dataDir, 'cache')]
 }
 
 /**

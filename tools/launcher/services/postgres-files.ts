@@ -151,7 +151,7 @@ const HASH_CHARACTERS = 16
 
 /**
  * The folder for the database's files: inside the data folder, or, where PostgreSQL must run as another
- * user, `/var/lib/switchyard/<hash of the data folder's path>`, noted in `postgres-folder` of the data
+ * user, `/var/lib/shuntyard/<hash of the data folder's path>`, noted in `postgres-folder` of the data
  * folder. Files there without that note belong to a data folder that was deleted: they are put aside.
  */
 export async function postgresDataFolder(
@@ -190,7 +190,7 @@ const PARENTS = ['/var/lib', '/var/tmp']
 export function sharedFolder(): string {
   const parent = PARENTS.find(isWritable)
   if (!parent) throw new Error(`none of ${PARENTS.join(', ')} can be written to; set DATABASE_URL`)
-  const folder = join(parent, 'switchyard')
+  const folder = join(parent, 'shuntyard')
   mkdirSync(folder, { recursive: true })
   chmodSync(folder, 0o755)
   return folder

@@ -9,7 +9,7 @@ import { sharedFolder } from './postgres-files.ts'
 const MEMORY = '/dev/shm'
 /** What the databases of a whole test run take at most, with their log. */
 const ROOM_BYTES = 2 * 1024 ** 3
-const NAME = 'switchyard-throwaway'
+const NAME = 'shuntyard-throwaway'
 /** No run takes as long; a younger one may be that of another container, whose processes we cannot see. */
 const LEFT_AFTER_MS = 3_600_000
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runProcess } from '../bootstrap/run-process.mjs'
 
-const EMAIL = 'demo@switchyard.local'
+const EMAIL = 'demo@shuntyard.local'
 const CREDIT_USD = '5.00'
 
 export interface DemoKeys {

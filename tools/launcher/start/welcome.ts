@@ -19,7 +19,7 @@ export function welcome({ baseUrl, keys, metricsUrls, logsFolder, providers, mai
     ].join('\n')
   const messages = [{ role: 'user', content: 'Hello!' }]
   return `
-Switchyard is running.
+Shuntyard is running.
 
   console        ${baseUrl}   (sign up there, with free credit)
   base address   ${baseUrl}/v1

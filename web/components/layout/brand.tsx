@@ -16,7 +16,7 @@ export const Brand = () => (
       <path d="M9 16c7 0 6-10 13-10h6" stroke="var(--color-accent-fill)" />
       <circle cx="9" cy="16" r="2.6" fill="var(--color-accent-fill)" />
     </svg>
-    <span className="max-sm:[.site-header_&]:hidden">Switchyard</span>
+    <span className="max-sm:[.site-header_&]:hidden">Shuntyard</span>
     <span className="sr-only"> home</span>
   </Link>
 )

@@ -110,7 +110,7 @@ export function noteNavigation(): void {
 export function usePageTitle(title: string): RefObject<HTMLHeadingElement | null> {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    document.title = `${title} · Switchyard`
+    document.title = `${title} · Shuntyard`
   }, [title])
   useEffect(() => {
     if (hasNavigated) heading.current?.focus({ preventScroll: true })

@@ -6,7 +6,7 @@ type Example = Pick<ShownRequest, 'path' | 'output'> & {
   file?: string
 }
 
-const QUESTION = 'Why do trains need switchyards?'
+const QUESTION = 'Why do trains need shunting yards?'
 
 /** A first request to a model that is no chat model, by its kind. */
 const EXAMPLES: Readonly<Record<string, Example>> = {
@@ -15,13 +15,13 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     path: '/v1/rerank',
     fields: {
       query: QUESTION,
-      documents: ['A switchyard sorts cars into trains.', 'Bread is baked from flour.'],
+      documents: ['A shunting yard sorts cars into trains.', 'Bread is baked from flour.'],
     },
   },
   moderation: { path: '/v1/moderations', fields: { input: QUESTION } },
   image: {
     path: '/v1/images/generations',
-    fields: { prompt: 'A freight train in a switchyard, watercolour' },
+    fields: { prompt: 'A freight train in a shunting yard, watercolour' },
   },
   speech: {
     path: '/v1/audio/speech',

@@ -4,7 +4,7 @@ import { clear, createStore, get, set, type UseStore } from 'idb-keyval'
 const OWNER = 'owner'
 
 /** The conversations of the playground in this browser. */
-export const openHistoryStore = (): UseStore => createStore('switchyard-playground', 'conversations')
+export const openHistoryStore = (): UseStore => createStore('shuntyard-playground', 'conversations')
 
 let shownPersonId: string | null = null
 

@@ -14,7 +14,7 @@ export interface ShownRequest {
 }
 
 /** The environment variable that programs take the key from. */
-const KEY = 'SWITCHYARD_API_KEY'
+const KEY = 'SHUNTYARD_API_KEY'
 
 /** A chat completion in the usual client library, or any request with what the language has for HTTP. */
 export function requestCode(language: SnippetLanguage, request: ShownRequest): string {

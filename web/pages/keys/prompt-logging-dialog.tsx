@@ -27,7 +27,7 @@ export const LogPromptsDialog = ({ apiKey: { id, name }, onClose }: DialogProps)
     done="Prompt logging is on for new requests."
     onClose={onClose}
   >
-    <p>From now on, for every request with this key, Switchyard stores:</p>
+    <p>From now on, for every request with this key, Shuntyard stores:</p>
     <ul className="list-disc pl-6">
       <li>the request, with all messages, up to 256 KB; images and files are left out</li>
       <li>the answer, with its tool calls, up to 256 KB</li>

@@ -269,7 +269,7 @@ function imageObstacleOf(settings: ChatSettings, models: readonly CatalogModel[]
   return blind === undefined ? null : `${blind} does not take images.`
 }
 
-const EXAMPLE: UserMessage = { text: 'Why do trains need switchyards?', images: [] }
+const EXAMPLE: UserMessage = { text: 'Why do trains need shunting yards?', images: [] }
 
 /** What sending the draft would send; without one, what was sent last, or an example. By the names of models. */
 function requestsOf(conversation: Conversation, draft: UserMessage) {

@@ -34,7 +34,7 @@ export function CodeDialog(props: {
         />
       )}
       <p className="text-muted">
-        The programs take your API key from the environment variable <code>SWITCHYARD_API_KEY</code>.
+        The programs take your API key from the environment variable <code>SHUNTYARD_API_KEY</code>.
       </p>
       {shown && (
         <TabbedCode

@@ -66,7 +66,7 @@ export function ProviderKeyTable(props: { keys: readonly ByokKeyBody[]; names: R
                   done="Provider key removed."
                   onClose={close}
                 >
-                  <p>Calls to this provider will use Switchyard's keys at Switchyard's price.</p>
+                  <p>Calls to this provider will use Shuntyard's keys at Shuntyard's price.</p>
                 </ConfirmDialog>
               )}
             >
@@ -91,7 +91,7 @@ function FallbackSwitch(props: {
     <CheckField
       label={
         <>
-          Use Switchyard's keys<span className="sr-only"> for {name}</span>
+          Use Shuntyard's keys<span className="sr-only"> for {name}</span>
         </>
       }
       checked={isChecked}

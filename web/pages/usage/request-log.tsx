@@ -75,7 +75,7 @@ export function RequestLog(props: {
             size="small"
             path={callsCsvPath(filters)}
             name={exportName(
-              ...['switchyard requests', filters.from, 'to', addDays(filters.to, -1)],
+              ...['shuntyard requests', filters.from, 'to', addDays(filters.to, -1)],
               ...FILTERS.map((name) =>
                 name === 'key_id' ? keyNames.get(filters.key_id ?? '') : filters[name],
               ),

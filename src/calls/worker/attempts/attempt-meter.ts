@@ -20,20 +20,20 @@ export type AttemptMeter = ReturnType<typeof createAttemptMeter>
  */
 export function createAttemptMeter(log: MeasureLog, registry: Registry) {
   const attempts = new Counter({
-    name: 'switchyard_attempts_total',
+    name: 'shuntyard_attempts_total',
     help: 'Attempts at providers, by how they ended: ok, cancelled, or the kind of failure.',
     labelNames: ['provider', 'outcome'],
     registers: [registry],
   })
   const firstToken = new Histogram({
-    name: 'switchyard_first_token_seconds',
+    name: 'shuntyard_first_token_seconds',
     help: 'Time from the start of an attempt that succeeded to its first content.',
     labelNames: ['provider'],
     buckets: FIRST_TOKEN_SECONDS,
     registers: [registry],
   })
   const speed = new Histogram({
-    name: 'switchyard_tokens_per_second',
+    name: 'shuntyard_tokens_per_second',
     help: 'Completion tokens a second of finished completions, from the first token on.',
     labelNames: ['provider'],
     buckets: TOKENS_PER_SECOND,

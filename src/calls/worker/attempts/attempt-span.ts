@@ -41,10 +41,10 @@ export function inAttemptSpan(
     'gen_ai.conversation.id': conversation,
     // Langfuse and others group by the older name.
     'session.id': conversation,
-    'switchyard.call.id': id,
-    'switchyard.call.attempt': number,
-    'switchyard.offer.id': offer.id,
-    'switchyard.byok': candidate.providerKeyId !== undefined,
+    'shuntyard.call.id': id,
+    'shuntyard.call.attempt': number,
+    'shuntyard.offer.id': offer.id,
+    'shuntyard.byok': candidate.providerKeyId !== undefined,
   }
   const startedAt = Date.now()
   const name = `${operation['gen_ai.operation.name']} ${offer.upstreamModel}`

@@ -26,7 +26,7 @@ export const EmbeddingsResponse = Type.Object({
 
 export const embeddings: KindReference = {
   embeddings: {
-    request: { body: { model: 'text-embedding-3-small', input: 'Why do trains need switchyards?' } },
+    request: { body: { model: 'text-embedding-3-small', input: 'Why do trains need shunting yards?' } },
     response: jsonResponse('The vectors, in the order of the inputs', EmbeddingsResponse),
     answer: {
       id: EXAMPLE_ID,

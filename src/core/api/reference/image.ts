@@ -25,7 +25,7 @@ export const image: KindReference = {
     request: {
       body: {
         model: 'gpt-image-2',
-        prompt: 'A freight train in a switchyard, watercolour',
+        prompt: 'A freight train in a shunting yard, watercolour',
         size: '1024x1024',
       },
     },

@@ -17,7 +17,7 @@ export const ModerationsResponse = Type.Object({
 
 export const moderation: KindReference = {
   moderations: {
-    request: { body: { model: DEFAULT_MODERATION_MODEL, input: 'Why do trains need switchyards?' } },
+    request: { body: { model: DEFAULT_MODERATION_MODEL, input: 'Why do trains need shunting yards?' } },
     response: jsonResponse('The verdicts', ModerationsResponse),
     answer: {
       id: EXAMPLE_ID,

@@ -26,8 +26,8 @@ export const rerank: KindReference = {
     request: {
       body: {
         model: 'cohere/rerank-v3.5',
-        query: 'Why do trains need switchyards?',
-        documents: ['A switchyard sorts cars into trains.', 'Bread is baked from flour.'],
+        query: 'Why do trains need shunting yards?',
+        documents: ['A shunting yard sorts cars into trains.', 'Bread is baked from flour.'],
       },
     },
     response: jsonResponse('The documents, the most relevant first', RerankResponse),

@@ -86,7 +86,7 @@ export const ANSWER_EXAMPLES: Readonly<Partial<Record<SurfaceId, object>>> = {
   ...referencesOf('answer'),
   models: {
     object: 'list',
-    data: [{ id: 'auto', object: 'model', created: CREATED, owned_by: 'switchyard' }],
+    data: [{ id: 'auto', object: 'model', created: CREATED, owned_by: 'shuntyard' }],
   },
   credits: { data: { total_credits: '25.00', total_usage: '1.25', available: '23.75' } },
   'credits.extended': {

@@ -9,7 +9,7 @@ export interface CodeSample {
 }
 
 /** The environment variable of the API key in samples. */
-const KEY = 'SWITCHYARD_API_KEY'
+const KEY = 'SHUNTYARD_API_KEY'
 
 type Sampled = Pick<Surface, 'handler' | 'method' | 'path' | 'status'>
 

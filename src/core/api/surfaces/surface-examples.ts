@@ -2,7 +2,7 @@ import { referencesOf } from '../reference/kind-references.ts'
 import type { SurfaceExample } from '../reference/surface-reference.ts'
 import type { SurfaceId } from './surface-registry.ts'
 
-const QUESTION = [{ role: 'user', content: 'Why do trains need switchyards?' }]
+const QUESTION = [{ role: 'user', content: 'Why do trains need shunting yards?' }]
 const STORED_RESPONSE = { path: { id: 'resp_01JABCDEFGHJKMNPQRSTVWXYZ0' } }
 const PROVIDER_KEY = { id: 'pkey_01JABCDEFGHJKMNPQRSTVWXYZ0' }
 
@@ -15,7 +15,7 @@ export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample
   messages: { body: { model: 'auto', max_tokens: 500, messages: QUESTION } },
   'messages.count-tokens': { body: { model: 'auto', messages: QUESTION } },
   ...referencesOf('request'),
-  responses: { body: { model: 'auto', input: 'Why do trains need switchyards?' } },
+  responses: { body: { model: 'auto', input: 'Why do trains need shunting yards?' } },
   'responses.compact': { body: { model: 'auto', input: QUESTION } },
   'responses.get': STORED_RESPONSE,
   'responses.delete': STORED_RESPONSE,

@@ -43,9 +43,9 @@ describe('the meter of attempts', () => {
       ['speed', OFFER.id, 50],
     ])
     const text = await registry.metrics()
-    expect(text).toContain('switchyard_attempts_total{provider="acme",outcome="ok"} 1')
-    expect(text).toContain('switchyard_first_token_seconds_sum{provider="acme"} 0.4')
-    expect(text).toContain('switchyard_tokens_per_second_sum{provider="acme"} 50')
+    expect(text).toContain('shuntyard_attempts_total{provider="acme",outcome="ok"} 1')
+    expect(text).toContain('shuntyard_first_token_seconds_sum{provider="acme"} 0.4')
+    expect(text).toContain('shuntyard_tokens_per_second_sum{provider="acme"} 50')
   })
 
   test.each<[string, HealthEffect, unknown[][]]>([
@@ -57,7 +57,7 @@ describe('the meter of attempts', () => {
     meter.attempt(PLAN, record(outcome), effect)
     expect(logged).toEqual(expected)
     expect(await registry.metrics()).toContain(
-      `switchyard_attempts_total{provider="acme",outcome="${outcome}"} 1`,
+      `shuntyard_attempts_total{provider="acme",outcome="${outcome}"} 1`,
     )
   })
 })
@@ -72,9 +72,9 @@ describe('the exported breakers', () => {
     exportBreakers(stubOf<BreakerBoard>({ state: () => state }), registry)
     const text = await registry.metrics()
     expect(text).toContain(
-      'switchyard_offer_breaker_state{provider="acme",model="org/large-1",reason="failing"} 2',
+      'shuntyard_offer_breaker_state{provider="acme",model="org/large-1",reason="failing"} 2',
     )
-    expect(text).toContain('switchyard_offer_breaker_state{provider="beta",model="",reason="refused"} 1')
+    expect(text).toContain('shuntyard_offer_breaker_state{provider="beta",model="",reason="refused"} 1')
     expect(text).not.toContain('gamma')
     state = []
     expect(await registry.metrics()).not.toContain('acme')

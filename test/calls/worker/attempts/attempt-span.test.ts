@@ -87,14 +87,14 @@ test('the span of an attempt has usage with cache and reasoning, cost and conver
     'gen_ai.response.model': 'large-1-2026-11-01',
     'gen_ai.conversation.id': 'conversation-1',
     'session.id': 'conversation-1',
-    'switchyard.call.id': 'chatcmpl_1',
-    'switchyard.call.attempt': 1,
-    'switchyard.byok': false,
+    'shuntyard.call.id': 'chatcmpl_1',
+    'shuntyard.call.attempt': 1,
+    'shuntyard.byok': false,
   })
   expect(failed!.attributes).toMatchObject({
     ...ofUsage,
     'error.type': 'stalled',
-    'switchyard.call.attempt': 2,
+    'shuntyard.call.attempt': 2,
   })
   expect(impossible!.attributes).not.toHaveProperty(['gen_ai.usage.input_tokens'])
 })

@@ -47,7 +47,7 @@ export function AccountLedger({ accountId }: { accountId: string }) {
         <ExportButton
           size="small"
           path={ledgerCsvPath(accountId, filter)}
-          name={exportName('switchyard ledger', accountId, kind, calls)}
+          name={exportName('shuntyard ledger', accountId, kind, calls)}
         >
           Export CSV
         </ExportButton>
