@@ -1,3 +1,4 @@
+import type { ByokKeyList } from '../../src/core/api/byok-keys.ts'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
@@ -96,11 +97,11 @@ async function demoModels({ url }: TestStack) {
 }
 
 async function addProviderKeyAndWebhook(client: ConsoleClient, url: string): Promise<void> {
-  const { providers } = await client.json<{ providers: Array<{ id: string }> }>('/console/api/provider-keys')
-  const provider = providers.find(({ id }) => id === 'groq') ?? providers[0]
-  if (provider) {
+  const { providers } = await client.json<ByokKeyList>('/console/api/provider-keys')
+  const provider = providers.find((id) => id === 'groq') ?? providers[0]
+  if (provider !== undefined) {
     const body = {
-      provider: provider.id,
+      provider,
       key: 'own-key-of-the-customer-1f0c9a',
       allow_fallback: true,
       name: 'ours',

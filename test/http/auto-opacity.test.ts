@@ -135,6 +135,8 @@ describe('after a call to auto', () => {
     const { id } = await ask(caller, asked)
     await stack.settled(accountId)
     await expectOpaque(id ?? '')
+    const { attempts } = await client.json<CallDetail>(`/console/api/calls/${id}`)
+    expect(attempts.map(({ http_status }) => http_status)).toEqual(attempts.map(() => null))
     expect(await read(PROVIDER_KEYS)).toBe(providerKeys)
     const view = JSON.parse((await read(`/v1/generations/${id}`)).replace(/^\S+ \d+ /, ''))
     expect(view).toMatchObject({ status: 'completed', rates: null, provider_key_id: null })

@@ -29,6 +29,21 @@ const settled = (changes: Partial<SettledTimeline>): SettledTimeline =>
   }) as SettledTimeline
 
 describe('the timeline of a call', () => {
+  test('ends for its owner with the call: neither settlement nor the name of a provider, but every wait', () => {
+    const { offer: _, ...second } = attempt({ started_at: at(400), duration_ms: 100 })
+    const { offer: _first, ...first } = attempt({ outcome: 'connect', duration_ms: 100 })
+    const { settlement_lag_ms: _lag, ...call } = settled({ duration_ms: 700 })
+    const { spans, totalMs } = timelineOf({ ...call, attempts: [first, second] })
+    expect(spans.map(({ name }) => name)).toEqual([
+      'Queued',
+      'Attempt 1',
+      'Waiting to retry',
+      'Attempt 2',
+      'No attempt recorded: waiting until the call was ended',
+    ])
+    expect(totalMs).toBe(700)
+  })
+
   test('has the queue, each attempt and the settlement, at their times since the admission', () => {
     const failed = attempt({
       outcome: 'server-error',
@@ -46,7 +61,7 @@ describe('the timeline of a call', () => {
     ])
     expect(spans[1]).toMatchObject({
       isFailed: true,
-      outcome: 'server-error, HTTP 503',
+      outcome: 'server error, HTTP 503',
       firstTokenMs: null,
     })
     expect(spans[2]).toMatchObject({

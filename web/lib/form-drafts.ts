@@ -67,6 +67,11 @@ function removeDraft(form: string): void {
   else write({ ...kept, forms })
 }
 
+/** Leaves a draft for a form that is opened next, on another page. */
+export function leaveDraft(form: string, typed: Draft): void {
+  if (shownPersonId !== null) write({ personId: shownPersonId, forms: { [form]: typed } })
+}
+
 /** Registers a form on screen under its unique name. Fields that hold secrets are left out. */
 export function openForm(form: string, typed: Draft): () => void {
   openForms.set(form, Object.fromEntries(Object.entries(typed).filter(([name]) => !SECRET_FIELD.test(name))))

@@ -1,19 +1,22 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
 import type { ByokFailureView, CallDetail } from '../../src/core/api/calls.ts'
-import { callQuery, keysQuery, promptLogQuery, sessionQuery } from '../api/queries.ts'
+import { callQuery, keysQuery, sessionQuery } from '../api/queries.ts'
+import { TimelineChart } from '../components/chart/call-timeline.tsx'
+import { CallProblemNote } from '../components/feedback/call-problem-note.tsx'
 import { QueryView } from '../components/feedback/messages.tsx'
-import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
-import { CallStatus, partsOfInput, usageSource } from '../components/table/call-table.tsx'
-import { CodeBlock, Identifier } from '../components/text/copy.tsx'
+import { CallStatus } from '../components/table/call-table.tsx'
+import { Identifier } from '../components/text/copy.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Facts, Stats } from '../components/text/values.tsx'
-import { formatCount, formatDuration, formatMoment } from '../lib/format.ts'
-import { unitPriceText, unitTitle } from '../lib/models/unit-prices.ts'
+import { timedCall } from '../lib/calls/call-timeline.ts'
+import { formatDuration, formatMoment } from '../lib/format.ts'
+import { CallActions } from './calls/call-actions.tsx'
+import { CallCostPanel } from './calls/call-cost-panel.tsx'
+import { PromptLogPanel } from './calls/prompt-log-panel.tsx'
 
-/** One call: its usage, its cost and the reasons for it, and its duration. */
+/** One call: why it ended as it did, where its time went, what it cost and how to send it again. */
 export function CallPage() {
   const { id } = useParams({ from: '/account/calls/$id' })
   return (
@@ -33,55 +36,42 @@ function CallView({ call }: { call: CallDetail }) {
   const mayList = session?.permissions.includes('keys') ?? false
   const { data: keys } = useQuery({ ...keysQuery, enabled: mayList })
   const key = keys?.data.find(({ id }) => id === call.key_id)
-  const { rates, timings, usage, provider_key_failures: failures } = call
-  const costName = call.byok ? 'Routing fee' : 'Cost'
+  const { timings, provider_key_failures: failures } = call
   return (
     <>
+      <div className="row">
+        <CallActions call={call} mayPlay={mayList} />
+      </div>
+      <CallProblemNote call={call} status={call.error_status} />
       <Stats
         rows={{
-          [costName]: <Money usd={call.cost_usd} />,
+          [call.byok ? 'Routing fee' : 'Cost']: <Money usd={call.cost_usd} />,
           'Time to first token': formatDuration(timings.first_token_ms),
           Duration: formatDuration(timings.duration_ms),
         }}
       />
+      <Panel title="Timeline" padded>
+        <TimelineChart call={timedCall(call)} />
+      </Panel>
       <div className="columns">
+        <CallCostPanel call={call} />
         <Panel title="Call details" padded>
           <Facts
             wide
             rows={{
               Model: call.model === 'auto' ? <AutoModel /> : call.model,
               Status: <CallStatus call={call} />,
-              'Finish reason': call.finish_reason ?? '–',
+              'Finish reason': call.finish_reason,
               Streamed: `${call.stream ? 'yes' : 'no'}${call.rescued ? '; interrupted, then completed by another provider' : ''}`,
               Key: key ? key.name : <code>{call.key_id}</code>,
-              'Your own key': call.byok ? 'used: the provider bills you, this is our fee' : 'not used',
+              'Your own key': call.byok && 'used: the provider bills you, this is our fee',
               "Your key's errors": failures.length > 0 && <KeyFailures failures={failures} />,
+              Received: formatMoment(timings.admitted_at),
               'Request ID': <code>{call.request_id}</code>,
               App: call.labels?.title,
               Referer: call.labels?.referer,
               Session: call.labels?.session && <SessionLink id={call.labels.session} />,
               Metadata: call.labels?.metadata && <Metadata pairs={call.labels.metadata} />,
-            }}
-          />
-        </Panel>
-        <Panel title="Cost" padded>
-          <Facts
-            wide
-            rows={{
-              'Input tokens': <Tokens count={usage.prompt_tokens} rate={rates?.prompt} />,
-              ...partsOfInput(usage, (part) => <Tokens count={part.tokens} rate={rates?.[part.rate]} />),
-              'Output tokens': <Tokens count={usage.completion_tokens} rate={rates?.completion} />,
-              ...(usage.unit !== undefined && {
-                [unitTitle(usage.unit)]: (
-                  <Units count={usage.units ?? 0} unit={usage.unit} rate={rates?.units} />
-                ),
-              }),
-              [costName]: <Money usd={call.cost_usd} />,
-              'Token source': usage.source !== 'none' && usageSource(usage.source),
-              Received: formatMoment(timings.admitted_at),
-              'Queue time': formatDuration(timings.queued_ms),
-              Finished: formatMoment(timings.finished_at),
-              Charged: call.cost_usd === '0.00' ? 'not charged' : formatMoment(timings.settled_at),
             }}
           />
         </Panel>
@@ -121,20 +111,6 @@ const AutoModel = () => (
   </>
 )
 
-const Tokens = ({ count, rate }: { count: number; rate: string | null | undefined }) => (
-  <span className="tabular-nums">
-    {formatCount(count)}
-    {rate && <span className="text-muted"> × ${rate} per million</span>}
-  </span>
-)
-
-const Units = ({ count, unit, rate }: { count: number; unit: string; rate: string | undefined }) => (
-  <span className="tabular-nums">
-    {formatCount(count)}
-    {rate && <span className="text-muted"> at {unitPriceText(unit, rate)}</span>}
-  </span>
-)
-
 const KeyFailures = ({ failures }: { failures: CallDetail['provider_key_failures'] }) => (
   <span className="stack gap-2">
     {failures.map((failure, index) => (
@@ -157,41 +133,4 @@ const BYOK_FAILURES: Record<ByokFailureView['reason'], string> = {
   unavailable: 'was temporarily unavailable',
   unreachable: 'was not used: the provider could not be reached',
   provider_failed: 'was used, but the provider failed',
-}
-
-/** The logged prompt and completion of a call. They are read only when the reader asks to see them. */
-function PromptLogPanel({ callId, until }: { callId: string; until: string }) {
-  const [isShown, setIsShown] = useState(false)
-  return (
-    <Panel title="Prompt and answer" padded>
-      <p className="text-sm text-muted">
-        Stored because prompt logging was on for the key. Deleted on {formatMoment(until)}.
-      </p>
-      {isShown ? <PromptLog callId={callId} /> : <Button onClick={() => setIsShown(true)}>Show</Button>}
-    </Panel>
-  )
-}
-
-const PromptLog = ({ callId }: { callId: string }) => (
-  <QueryView query={useQuery({ ...promptLogQuery(callId), gcTime: 0 })}>
-    {(log) => (
-      <div className="stack">
-        <h3>Request</h3>
-        <CodeBlock code={indented(log.request)} of="the request" />
-        {log.request_truncated && <p className="text-sm text-muted">The request was shortened.</p>}
-        <h3>Answer</h3>
-        <CodeBlock code={indented(log.answer)} of="the answer" />
-        {log.answer_truncated && <p className="text-sm text-muted">The answer was shortened.</p>}
-      </div>
-    )}
-  </QueryView>
-)
-
-/** Indents JSON; a truncated text is shown unchanged. */
-function indented(json: string): string {
-  try {
-    return JSON.stringify(JSON.parse(json), null, 2)
-  } catch {
-    return json
-  }
 }

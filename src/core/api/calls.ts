@@ -175,8 +175,31 @@ export const AccountCall = Type.Interface([Generation], {
 })
 export type AccountCall = Static<typeof AccountCall>
 
+/** An attempt at one provider as the call's owner sees it: how it ended, not where it went. */
+export const CallAttempt = Type.Object({
+  /** `ok`, or the failure's kind. */
+  outcome: Type.String(),
+  /** Null to owners of calls of `auto`: an unusual one names its provider. */
+  http_status: nullable(Type.Number()),
+  /** The provider's message about its failure, without keys and quotations of the request; null: none, or it is not the reader's. */
+  provider_message: nullable(Type.String()),
+  started_at: IsoTime,
+  first_token_ms: nullable(Type.Number()),
+  duration_ms: Type.Number(),
+  /** It finished a completion that another attempt had started. */
+  rescued: Type.Boolean(),
+  /** The client's BYOK key that was used; null: a platform key, or hidden. */
+  provider_key_id: nullable(Type.String()),
+})
+export type CallAttempt = Static<typeof CallAttempt>
+
 /** GET /console/api/calls/:id. 404 with `Retry-After: 1` while the call is not settled: retry. */
-export const CallDetail = Type.Interface([GenerationDetail], AccountCall.properties)
+export const CallDetail = Type.Interface([GenerationDetail], {
+  ...AccountCall.properties,
+  /** The HTTP status of its error; null: it has none. */
+  error_status: nullable(Type.Integer()),
+  attempts: Type.Array(CallAttempt),
+})
 export type CallDetail = Static<typeof CallDetail>
 
 /** GET /console/api/calls/:id/prompt-log: request and completion, for roles that may use the key of the call. */
@@ -290,21 +313,7 @@ export const InFlightTimeline = Type.Object({
 })
 export type InFlightTimeline = Static<typeof InFlightTimeline>
 
-export const AttemptView = Type.Object({
-  offer: Type.String(),
-  /** `ok`, or the failure's kind. */
-  outcome: Type.String(),
-  http_status: nullable(Type.Number()),
-  /** The provider's message about its failure, without keys and quotations of the request; null: none. */
-  provider_message: nullable(Type.String()),
-  started_at: IsoTime,
-  first_token_ms: nullable(Type.Number()),
-  duration_ms: Type.Number(),
-  /** It finished a completion that another attempt had started. */
-  rescued: Type.Boolean(),
-  /** The client's BYOK key that was used; null: a platform key. */
-  provider_key_id: nullable(Type.String()),
-})
+export const AttemptView = Type.Object({ offer: Type.String(), ...CallAttempt.properties })
 export type AttemptView = Static<typeof AttemptView>
 
 const PARTS = ['prompt_audio', 'prompt_image', 'cache_read', 'cache_write', 'cache_write_hour'] as const

@@ -48,12 +48,39 @@ export function giveUpError(state: FailoverState, isBackLater: boolean): FrameEr
   if (attempts.every(({ failure }) => failure.kind === 'rate-limited')) return allUnavailable(state)
   return {
     code: 'all_providers_failed',
-    message: withByokFailures(
-      last?.kind === 'server-error' && last.hint !== null
-        ? `All providers failed, the last one with ${last.hint}. Retry with backoff.`
-        : 'All providers failed. Retry with backoff.',
-      state,
-    ),
+    message: withByokFailures(`All providers failed${reasonsOf(state)}. Retry with backoff.`, state),
+  }
+}
+
+/** What the attempts failed with, each reason once, in constant words: ` (HTTP 500; the stream was cut off)`. */
+function reasonsOf({ attempts, hidesTarget }: FailoverState): string {
+  const reasons = new Set(attempts.flatMap(({ failure }) => reasonOf(failure, hidesTarget) ?? []))
+  return reasons.size === 0 ? '' : ` (${[...reasons].join('; ')})`
+}
+
+/** Null for what is the gateway's own. The status may name a provider, which `auto` hides. */
+function reasonOf({ kind, hint, httpStatus }: AttemptFailure, hidesTarget: boolean): string | null {
+  switch (kind) {
+    case 'server-error':
+      return hint ?? (httpStatus === null || hidesTarget ? 'an error of the provider' : `HTTP ${httpStatus}`)
+    case 'rate-limited':
+      return 'rate limited'
+    case 'connect':
+    case 'reset':
+      return 'no connection'
+    case 'silent':
+    case 'stalled':
+      return 'no tokens in time'
+    case 'broken-stream':
+      return 'the response was cut off'
+    case 'unreadable':
+      return 'an unreadable response'
+    case 'empty-answer':
+      return 'an empty response'
+    case 'bad-request':
+      return 'request refused'
+    default:
+      return null
   }
 }
 

@@ -20,7 +20,7 @@ import { Page } from '../../core/api/shared.ts'
 import { CALL_PAGE } from '../../core/billing/call-position.ts'
 import { TIME_RANGE } from '../../core/billing/usage-query.ts'
 import { TIME_ZONE, zonedTimeRange } from '../../core/billing/zoned-time-range.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
+import { ApiError, type ErrorCode, statusOfCode } from '../../core/kernel/errors.ts'
 import { callCreatedAt, callIdOfResponse } from '../../core/kernel/ids.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { OfId } from '../page.ts'
@@ -28,7 +28,7 @@ import { askingKey } from '../plugins/authenticate.ts'
 import { holdReportSlot, lookupSlots } from '../slots.ts'
 import { byReadingKey, bySession, callReader, noStore, type ReportAccess } from './account-access.ts'
 import { askedPage, type CallPageQuery, callPage, SearchText } from './call-page.ts'
-import { byokFailures, type CallReader, callView, isRescued } from './call-view.ts'
+import { byokFailures, type CallReader, callView, isRescued, ownAttempts } from './call-view.ts'
 import { CSV_PAGE, REPORT_FORMAT, reportFormat, streamCallsCsv } from './report-format.ts'
 
 /** What a list of calls is asked for besides the period, and its JSON. */
@@ -129,7 +129,12 @@ export const consoleCallRoutes: FastifyPluginAsyncTypebox = async (app) => {
     // Waiting for a running call does not occupy a report slot; only its reads do.
     const find = settledCall(reports, request.params.id, accountId, '', (read) => slots.run(holder, read))
     const call = await lookups.run(holder, find)
-    return withPromptLog(callDetail(call, 'owner'), await promptLogs.expiries([call.id]))
+    const view: CallDetail = {
+      ...callDetail(call, 'owner'),
+      error_status: call.errorCode === null ? null : statusOfCode(call.errorCode as ErrorCode),
+      attempts: ownAttempts(call),
+    }
+    return withPromptLog(view, await promptLogs.expiries([call.id]))
   })
 }
 

@@ -4,7 +4,7 @@ import {
   type ListedCall,
   ratesOf,
 } from '../../billing/call-records/call-record.ts'
-import type { ByokFailureView, Generation } from '../../core/api/calls.ts'
+import type { ByokFailureView, CallAttempt, Generation } from '../../core/api/calls.ts'
 import { isAutoModel } from '../../core/auto/routing-profiles.ts'
 import { formatRates } from '../../core/catalog/token-rates.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
@@ -21,7 +21,7 @@ export type CallReader = 'owner' | 'operator'
  * hidden, because they would reveal it.
  */
 export function callView(call: ListedCall, reader: CallReader): Generation {
-  const isHidden = reader === 'owner' && isAutoModel(call.requestedModel)
+  const isHidden = hidesTarget(call, reader)
   const rates = ratesOf(call)
   return {
     id: call.id,
@@ -70,9 +70,30 @@ export function callView(call: ListedCall, reader: CallReader): Generation {
 export const isRescued = ({ attempts }: CallRecord): boolean =>
   attempts.some(({ rescued }) => rescued === true)
 
+const hidesTarget = ({ requestedModel }: ListedCall, reader: CallReader): boolean =>
+  reader === 'owner' && isAutoModel(requestedModel)
+
+/** The attempts of a call for its owner. A provider's words are shown only to the owner of the BYOK key that was used. */
+export function ownAttempts(call: CallRecord): CallAttempt[] {
+  const isHidden = hidesTarget(call, 'owner')
+  return call.attempts.map((attempt) => {
+    const keyId = isHidden ? null : (attempt.providerKeyId ?? null)
+    return {
+      outcome: attempt.outcome,
+      http_status: isHidden ? null : attempt.httpStatus,
+      provider_message: keyId === null ? null : (attempt.providerMessage ?? null),
+      started_at: isoTime(attempt.startedAt),
+      first_token_ms: attempt.firstTokenMs,
+      duration_ms: attempt.durationMs,
+      rescued: attempt.rescued === true,
+      provider_key_id: keyId,
+    }
+  })
+}
+
 /** The client's BYOK keys that failed for a call, in order. */
 export function byokFailures(call: CallRecord, reader: CallReader): ByokFailureView[] {
-  const isHidden = reader === 'owner' && isAutoModel(call.requestedModel)
+  const isHidden = hidesTarget(call, reader)
   return call.attempts.flatMap(({ providerKeyId, outcome, httpStatus }) => {
     const reason = providerKeyId === undefined ? null : byokFailure(outcome, httpStatus)
     if (providerKeyId === undefined || reason === null) return []

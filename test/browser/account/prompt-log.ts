@@ -44,6 +44,10 @@ test('prompts of a key are logged on request, shown on the page of the call, and
   await page.getByRole('figure').filter({ hasText: PROMPT }).first().waitFor()
   await page.getByRole('heading', { name: 'Answer', exact: true }).waitFor()
   await expectAccessibleAtBothWidths(page)
+  await page.getByRole('button', { name: 'Copy as curl' }).click()
+  await page.getByText('Copied.', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Replay in playground' }).click()
+  await expect.poll(() => page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe(PROMPT)
 
   await page.goto(keyPage)
   await page.getByRole('button', { name: 'Stop logging' }).click()

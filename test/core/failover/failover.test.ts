@@ -336,6 +336,23 @@ describe('after a failure', () => {
     expect(end('server-error', 'call-timeout')).toMatchObject(givesUp('upstream_timeout'))
   })
 
+  test('names what the attempts met, each reason once, and no status where auto hides its target', () => {
+    const attempts = [
+      failed(0, 'server-error', { httpStatus: 529 }),
+      failed(1, 'server-error', { httpStatus: 529 }),
+      failed(0, 'broken-stream'),
+      failed(1, 'refused', { httpStatus: 401 }),
+    ]
+    const message = (hidesTarget: boolean) => giveUpNow(state([route(), route()], attempts, { hidesTarget }))
+    expect(message(false)).toMatchObject({
+      message: 'All providers failed (HTTP 529; the response was cut off). Retry with backoff.',
+    })
+    expect(message(true)).toMatchObject({
+      message:
+        'All providers failed (an error of the provider; the response was cut off). Retry with backoff.',
+    })
+  })
+
   test('the deadline turns any failure into 504', () => {
     expect(
       nextStep(state([route(), route()], [failed(0, 'server-error')], { deadlineMs: NOW })),

@@ -417,7 +417,22 @@ describe('usage', () => {
       rates: { prompt: '1.00', completion: '2.00' },
       timings: { first_token_ms: expect.any(Number) },
     } satisfies Partial<Record<keyof CallDetail, unknown>>)
-    expect(text).not.toMatch(/alpha|words-12|offer|attempt/)
+    expect(text).not.toMatch(/alpha|words-12|offer/)
+  })
+
+  test('shows the attempts of a failed call and the status of its error, and not where they went', async () => {
+    const client = await signedUp(stack.url)
+    const { secret } = await newKey(client)
+    await call(secret, 'test/broken')
+    await stack.settled(await accountOf(client))
+    const { data } = await client.json<Page<AccountCall>>('/console/api/calls')
+    const text = await (await client.ask(`/console/api/calls/${data[0]?.id}`)).text()
+    expect(JSON.parse(text)).toMatchObject({
+      status: 'failed',
+      error_status: 400,
+      attempts: [{ outcome: 'bad-request', http_status: 400, provider_message: null, rescued: false }],
+    })
+    expect(text).not.toMatch(/beta|status-400|offer/)
   })
 
   test('refuses a filter that it does not know', async () => {

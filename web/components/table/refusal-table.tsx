@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import type { OperatorRefusalView, RefusalView } from '../../../src/core/api/refusals.ts'
+import { errorReason } from '../../lib/error-reasons.ts'
 import { formatCount, formatMoment } from '../../lib/format.ts'
-import { refusalReason } from '../../lib/refusal-reasons.ts'
 import { DataTable, TwoLines } from './data-table.tsx'
 
 type Row = RefusalView & Partial<OperatorRefusalView>
@@ -27,7 +27,7 @@ export const RefusalTable = (props: {
             </code>
           }
         >
-          {refusalReason(code)}
+          {errorReason(code)}
         </TwoLines>
       ),
       Account: props.account ?? false,

@@ -97,12 +97,21 @@ const RATE_DECIMALS = 6
 const PRICE_DECIMALS = 2 * RATE_DECIMALS
 
 /** The price of so many units, from that of a million, as a decimal string with at least two decimals. */
-export function priceOf(count: bigint, rate: string): string {
+export const priceOf = (count: bigint, rate: string): string => usdOfPico(count * microUsd(rate))
+
+/** A rate in millionths of a dollar: pico-USD per token of one per million. Throws RangeError on anything else. */
+export function microUsd(rate: string): bigint {
   const match = /^(-?)(\d+)(?:\.(\d{1,6}))?$/.exec(rate)
   if (!match) throw new RangeError(`not a rate: ${rate}`)
   const [, sign = '', whole = '', decimals = ''] = match
-  const digits = String(BigInt(whole + decimals.padEnd(RATE_DECIMALS, '0')) * count)
-  const padded = digits.padStart(PRICE_DECIMALS + 1, '0')
+  return BigInt(sign + whole + decimals.padEnd(RATE_DECIMALS, '0'))
+}
+
+/** An amount in pico-USD as a decimal string with at least two decimals. */
+export function usdOfPico(pico: bigint): string {
+  const padded = String(pico)
+    .replace('-', '')
+    .padStart(PRICE_DECIMALS + 1, '0')
   const fraction = padded.slice(-PRICE_DECIMALS).replace(/0+$/, '').padEnd(2, '0')
-  return `${sign}${padded.slice(0, -PRICE_DECIMALS)}.${fraction}`
+  return `${pico < 0n ? '-' : ''}${padded.slice(0, -PRICE_DECIMALS)}.${fraction}`
 }

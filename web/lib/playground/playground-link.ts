@@ -1,6 +1,8 @@
 import { type ChatSettings, MODELS_MAX, NO_SETTINGS, TEXT_SETTINGS } from './chat-settings.ts'
 
 const NAME = 'playground='
+/** The name of the draft of the playground's message. */
+export const MESSAGE_DRAFT = 'playground message'
 const FORMATS = ['json_object', 'json_schema'] as const
 
 /**

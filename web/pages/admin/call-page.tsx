@@ -2,6 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import type { InFlightTimeline, SettledTimeline } from '../../../src/core/api/calls.ts'
 import { timelineQuery } from '../../api/operator-queries.ts'
+import { EventTable, TimelineChart } from '../../components/chart/call-timeline.tsx'
+import { CallProblemNote } from '../../components/feedback/call-problem-note.tsx'
 import { Note, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { CallStatus, partsOfInput, usageSource } from '../../components/table/call-table.tsx'
@@ -11,7 +13,6 @@ import { Facts, Stats } from '../../components/text/values.tsx'
 import { labelTexts } from '../../lib/calls/call-labels.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 import { unitPriceText, unitTitle } from '../../lib/models/unit-prices.ts'
-import { EventTable, TimelineChart } from './calls/call-timeline.tsx'
 import { AccountLink, ModelLink } from './links.tsx'
 
 /** One call: its timeline, its usage and its cost; also while it runs. */
@@ -82,6 +83,7 @@ function SettledCall({ call }: { call: SettledTimeline }) {
   const labels = labelTexts(call.labels)
   return (
     <>
+      <CallProblemNote call={call} />
       <Stats
         rows={{
           Status: <CallStatus call={call} />,

@@ -25,6 +25,7 @@ import {
   waitsForTools,
   withTurn,
 } from '../../lib/playground/conversation.ts'
+import { MESSAGE_DRAFT } from '../../lib/playground/playground-link.ts'
 import { Composer } from './composer.tsx'
 import { HistoryDialog } from './history-dialog.tsx'
 import { ModelDialog, ModelPicker } from './model-picker.tsx'
@@ -46,17 +47,14 @@ interface ChatTabProps {
   models: readonly CatalogModel[]
 }
 
-/** The name of the draft of the message. */
-const DRAFT_NAME = 'playground message'
-
 /** A conversation with up to three models at once. */
 export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
   const control = useConversation(keyId, initial)
   const { conversation, isBusy } = control
   const { settings, turns } = conversation
   const history = useHistory(accountId, conversation)
-  const [draft, setDraft] = useState(() => ({ ...NO_DRAFT, ...readDraft(DRAFT_NAME) }))
-  useDraft(DRAFT_NAME, draft.text === '' ? {} : { text: draft.text })
+  const [draft, setDraft] = useState(() => ({ ...NO_DRAFT, ...readDraft(MESSAGE_DRAFT) }))
+  useDraft(MESSAGE_DRAFT, draft.text === '' ? {} : { text: draft.text })
   const [dialog, setDialog] = useState<'presets' | 'history' | 'code' | 'link' | null>(null)
   const [showsSettings, setShowsSettings] = useState(false)
   useLinkedSettings((linked) => {

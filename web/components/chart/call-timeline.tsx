@@ -1,9 +1,14 @@
-import type { SettledTimeline, TimelineEvent } from '../../../../src/core/api/calls.ts'
-import { ChartKey } from '../../../components/chart/chart-figure.tsx'
-import { DataTable } from '../../../components/table/data-table.tsx'
-import { Moment } from '../../../components/text/values.tsx'
-import { type TimelineSpan, timelineMarks, timelineOf } from '../../../lib/calls/call-timeline.ts'
-import { formatCount, formatDuration } from '../../../lib/format.ts'
+import type { TimelineEvent } from '../../../src/core/api/calls.ts'
+import {
+  type TimedCall,
+  type TimelineSpan,
+  timelineMarks,
+  timelineOf,
+} from '../../lib/calls/call-timeline.ts'
+import { formatCount, formatDuration } from '../../lib/format.ts'
+import { DataTable } from '../table/data-table.tsx'
+import { Moment } from '../text/values.tsx'
+import { ChartKey } from './chart-figure.tsx'
 
 const COLOURS: Record<TimelineSpan['kind'], string> = {
   queue: 'bg-line-strong',
@@ -16,14 +21,14 @@ const COLOURS: Record<TimelineSpan['kind'], string> = {
 const LAST_MARK = 0.94
 
 /** A call's time drawn to scale: a bar for the queue, each attempt and the settlement. The times are text, too. */
-export function TimelineChart({ call }: { call: SettledTimeline }) {
+export function TimelineChart({ call }: { call: TimedCall }) {
   const { spans, totalMs } = timelineOf(call)
   const share = (milliseconds: number) => `${(milliseconds / totalMs) * 100}%`
   return (
     <div className="stack gap-3">
       <ol className="stack gap-3">
         {spans.map((span) => (
-          <li key={`${span.kind} ${span.name}`} className="stack gap-1">
+          <li key={`${span.name} ${span.startMs}`} className="stack gap-1">
             <p className="spread items-baseline gap-y-0 text-base">
               <span className="wrap-anywhere">{span.name}</span>
               <SpanTimes span={span} />
@@ -60,7 +65,7 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
         <ChartKey colour="bg-good">streaming</ChartKey>
         <ChartKey colour="bg-bad-fill">failed</ChartKey>
         {spans.some(({ kind }) => kind === 'gap') && <ChartKey colour={COLOURS.gap}>no attempt</ChartKey>}
-        <ChartKey colour={COLOURS.settlement}>settlement</ChartKey>
+        {call.settlement_lag_ms !== undefined && <ChartKey colour={COLOURS.settlement}>settlement</ChartKey>}
       </p>
     </div>
   )
