@@ -8,7 +8,7 @@ import { callsQuery, keysQuery, sessionQuery, usageQuery } from '../api/queries.
 import { ChartFigure } from '../components/chart/chart-figure.tsx'
 import { EmptyState, Note, QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
-import { CallTable } from '../components/table/call-table.tsx'
+import { accountCallRow, CallTable } from '../components/table/call-table.tsx'
 import { DataTable } from '../components/table/data-table.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
@@ -101,7 +101,7 @@ export function DashboardPage() {
         <QueryView query={calls}>
           {() =>
             latest && latest.length > 0 ? (
-              <CallTable calls={latest} />
+              <CallTable rows={latest.map((call) => accountCallRow(call))} />
             ) : (
               <EmptyState
                 icon={MessageSquareText}

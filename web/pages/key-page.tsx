@@ -10,7 +10,7 @@ import { ActionButton } from '../components/form/action-button.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallListPanel } from '../components/table/call-list-panel.tsx'
-import { CallTable } from '../components/table/call-table.tsx'
+import { accountCallRow, CallTable } from '../components/table/call-table.tsx'
 import { AgentSetups, Snippets } from '../components/text/snippets.tsx'
 import { useShownZone, zoneOffset } from '../lib/time-zone.ts'
 import { readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
@@ -158,7 +158,7 @@ function KeyUsage({ keyId }: { keyId: string }) {
         empty="No requests with this key in this period."
         isByTime
       >
-        {(calls) => <CallTable calls={calls} zone={choice.zone} />}
+        {(calls) => <CallTable rows={calls.map((call) => accountCallRow(call))} zone={choice.zone} />}
       </CallListPanel>
     </>
   )

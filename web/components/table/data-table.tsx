@@ -31,6 +31,11 @@ type DataTableProps<T, Header extends string> = {
   lead?: NoInfer<Header> | null
   /** All that a phone shows in the line below, without headers; else it has every column, with its header. */
   brief?: ReadonlyArray<NoInfer<Header>>
+  /**
+   * The width of columns in rem: then rows are lines of 40 pixels, what has no room in a cell is cut off with an ellipsis,
+   * and the first column without a width takes the rest.
+   */
+  plan?: Partial<Record<NoInfer<Header>, number>>
   /** Checkboxes at the left edge. */
   selection?: RowSelection<T> | undefined
   /** Absent: the rows cannot be sorted. */
@@ -45,7 +50,7 @@ type DataTableProps<T, Header extends string> = {
  * decimals.
  */
 export function DataTable<T, Header extends string>(props: DataTableProps<T, Header>) {
-  const { caption, rows, columns, selection, sort, empty } = props
+  const { caption, rows, columns, plan, selection, sort, empty } = props
   const region = useRef<HTMLDivElement>(null)
   const firstLayout = useTableLayout(region)
   const headers = (Object.keys(columns) as Header[]).filter((header) => columns[header])
@@ -56,8 +61,19 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
     <div ref={region} className="table-region" data-layout={firstLayout}>
       {sort && <SortChoice sort={sort} />}
       {/* biome-ignore-start lint/a11y/noRedundantRoles: see above */}
-      <table className="data-table" role="table">
+      <table
+        className={plan ? 'data-table table-planned' : 'data-table'}
+        style={plan && { minWidth: `${plannedRem(plan, headers)}rem` }}
+        role="table"
+      >
         <caption className="sr-only">{caption}</caption>
+        {plan && (
+          <colgroup>
+            {headers.map((header) => (
+              <col key={header} style={{ width: plan[header] && `${plan[header]}rem` }} />
+            ))}
+          </colgroup>
+        )}
         <thead role="rowgroup">
           <tr role="row">
             {selection && (
@@ -108,6 +124,15 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
     </div>
   )
 }
+
+/** Of the column without a width. */
+const REST_REM = 12
+
+/** Where a planned table has less room, its rows are cards. */
+const plannedRem = <Header extends string>(
+  plan: Partial<Record<Header, number>>,
+  headers: readonly Header[],
+): number => headers.reduce((sum, header) => sum + (plan[header] ?? REST_REM), 0)
 
 /** The classes of a column's cells, and the place of the amounts in them. */
 function columnLooks<T, Header extends string>(

@@ -9,7 +9,7 @@ type Layout = 'cards' | 'table'
 
 /**
  * Chooses how a table is laid out: `data-layout` is `cards` where its columns have no room, and else `table`, with
- * `data-overflow` while it is wider than the region. Measured, since what has room depends on the content.
+ * `data-overflow` while it is wider than the region, which one of planned columns never is. Measured, since what has room depends on the content.
  * @returns the layout to begin with: where a window has room for cards only, its first paint has them
  */
 export function useTableLayout(region: RefObject<HTMLElement | null>): Layout {
@@ -55,7 +55,8 @@ function layOut(region: HTMLElement): void {
     region.dataset.layout = 'table'
     isTooWide = region.scrollWidth > clientWidth
   }
-  const isCards = isTooWide && clientWidth < TABLE_FROM_PX
+  const isPlanned = region.querySelector(':scope > .table-planned') !== null
+  const isCards = isTooWide && (isPlanned || clientWidth < TABLE_FROM_PX)
   if (isCards) region.dataset.layout = 'cards'
   const overflows = isTooWide && !isCards
   region.toggleAttribute('data-overflow', overflows)

@@ -38,13 +38,27 @@ export function StateBadge({ state, name = state }: { state: string; name?: stri
   return <Badge tone={tone ?? 'plain'}>{name}</Badge>
 }
 
-/** A moment in a column, in short on a phone. `zone`: its time zone; absent: the one chosen in this browser. */
-export const Moment = ({ at, zone }: { at: string; zone?: string | undefined }) => (
-  <time dateTime={at} className="whitespace-nowrap">
-    <span className="in-table">{formatMoment(at, zone)}</span>
-    <span className="in-card">{formatShortMoment(at, zone)}</span>
-  </time>
-)
+/**
+ * A moment in a column, in short on a phone and where `isShort`: the pointer then shows it whole. `zone`: its time zone;
+ * absent: the one chosen in this browser.
+ */
+export const Moment = (props: { at: string; zone?: string | undefined; isShort?: boolean }) => {
+  const { at, zone, isShort } = props
+  const whole = formatMoment(at, zone)
+  const short = formatShortMoment(at, zone)
+  return (
+    <time dateTime={at} className="whitespace-nowrap" title={isShort ? whole : undefined}>
+      {isShort ? (
+        short
+      ) : (
+        <>
+          <span className="in-table">{whole}</span>
+          <span className="in-card">{short}</span>
+        </>
+      )}
+    </time>
+  )
+}
 
 /** How long ago, with the moment for the pointer. */
 export const Ago = ({ at }: { at: string }) => (

@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Route } from 'lucide-react'
 import { useMemo } from 'react'
-import type { CallSort, OperatorCall } from '../../../src/core/api/calls.ts'
 import { operatorCallsQuery, operatorSessionQuery } from '../../api/operator-queries.ts'
 import { readQuery, writeQuery } from '../../app/address.ts'
 import { Button } from '../../components/form/button.tsx'
@@ -11,12 +10,7 @@ import { type FieldSpec, Form, useForm } from '../../components/form/form.tsx'
 import { SavedViews } from '../../components/form/saved-views.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { CallListPanel } from '../../components/table/call-list-panel.tsx'
-import { CallOutcome, CallUsage } from '../../components/table/call-table.tsx'
-import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
-import type { TableSort } from '../../components/table/table-sort.tsx'
-import { Code } from '../../components/text/code.tsx'
-import { Money } from '../../components/text/money.tsx'
-import { Moment } from '../../components/text/values.tsx'
+import { CallTable, operatorCallRow } from '../../components/table/call-table.tsx'
 import {
   CALL_SPANS,
   CALL_STATUSES,
@@ -26,7 +20,6 @@ import {
   readCallFilters,
 } from '../../lib/calls/call-filters.ts'
 import { type CallPlace, orderChange, placeQuery, readOrder } from '../../lib/calls/call-order.ts'
-import { formatDuration, formatMoment } from '../../lib/format.ts'
 import { momentIn, useShownZone } from '../../lib/time-zone.ts'
 import { AccountLink } from './links.tsx'
 
@@ -93,84 +86,18 @@ export function OperatorCallsPage() {
         }
       >
         {(calls) => (
-          <OperatorCallTable
-            calls={calls}
-            sort={{
-              ...order,
-              columns: SORTED,
-              onSort: (by, isAscending) => set(orderChange(by, isAscending)),
-            }}
+          <CallTable
+            rows={calls.map((call) =>
+              operatorCallRow(call, <AccountLink id={call.account_id} name={call.account_name} />),
+            )}
+            of="Customer"
+            sort={{ ...order, onSort: (by, isAscending) => set(orderChange(by, isAscending)) }}
           />
         )}
       </CallListPanel>
     </>
   )
 }
-
-/** What columns are sorted by. */
-const SORTED = {
-  When: 'time',
-  'Input / output tokens': 'tokens',
-  TTFT: 'first_token',
-  Duration: 'duration',
-  'Charged / margin': 'cost',
-} satisfies Record<string, CallSort>
-
-/** Settled calls for operators: with the offer that served them, and the margin. */
-const OperatorCallTable = (props: {
-  calls: readonly OperatorCall[]
-  sort: TableSort<keyof typeof SORTED>
-}) => (
-  <DataTable
-    caption="Calls"
-    rows={props.calls}
-    sort={props.sort}
-    columns={{
-      'Model and offer': (call) => (
-        <TwoLines second={<Code className="in-table">{call.served_offer ?? 'no provider'}</Code>}>
-          <Link to="/admin/calls/$id" params={{ id: call.id }}>
-            {call.requested_model}
-            {call.served_model !== null && call.served_model !== call.requested_model && (
-              <> → {call.served_model}</>
-            )}
-            <span className="sr-only">, the call of {formatMoment(call.admitted_at)}</span>
-          </Link>
-        </TwoLines>
-      ),
-      When: (call) => <Moment at={call.admitted_at} />,
-      Status: (call) => <CallOutcome call={call} />,
-      Customer: (call) => (
-        <TwoLines
-          second={<span className="wrap-anywhere">{call.key_name || `…${call.key_id.slice(-8)}`}</span>}
-        >
-          <AccountLink id={call.account_id} name={call.account_name} />
-        </TwoLines>
-      ),
-      'Input / output tokens': (call) => <CallUsage of={call} />,
-      TTFT: (call) => (
-        <TwoLines nowrap second={`queue ${formatDuration(call.queued_ms)}`}>
-          {formatDuration(call.first_token_ms)}
-        </TwoLines>
-      ),
-      Duration: (call) => formatDuration(call.duration_ms),
-      'Charged / margin': (call) => (
-        <TwoLines
-          nowrap
-          second={
-            <span className="in-table">
-              margin <Money usd={call.margin_usd} />
-            </span>
-          }
-        >
-          <Money usd={call.charged_usd} />
-        </TwoLines>
-      ),
-    }}
-    numeric={['Input / output tokens', 'TTFT', 'Duration', 'Charged / margin']}
-    long={['Status']}
-    brief={['When', 'Customer', 'Duration']}
-  />
-)
 
 const STATUSES = [
   { value: '', name: 'Any' },

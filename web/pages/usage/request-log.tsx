@@ -13,7 +13,7 @@ import { ExportButton } from '../../components/form/export-button.tsx'
 import { SelectField, type SelectOption, TextField } from '../../components/form/fields.tsx'
 import { useSettledText } from '../../components/form/use-settled-text.ts'
 import { CallListPanel } from '../../components/table/call-list-panel.tsx'
-import { CallTable } from '../../components/table/call-table.tsx'
+import { accountCallRow, CallTable } from '../../components/table/call-table.tsx'
 import { type CallPlace, orderChange, placeQuery, readOrder } from '../../lib/calls/call-order.ts'
 import { exportName } from '../../lib/download.ts'
 import { PAGE_ROWS } from '../../lib/rows-of-page.ts'
@@ -136,8 +136,8 @@ export function RequestLog(props: {
       >
         {(calls) => (
           <CallTable
-            calls={calls}
-            keyNames={keyNames}
+            rows={calls.map((call) => accountCallRow(call, keyNames))}
+            of="Key"
             zone={zone}
             sort={{ ...order, onSort: (by, isAscending) => onChange(orderChange(by, isAscending)) }}
           />
