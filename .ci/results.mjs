@@ -91,8 +91,11 @@ function hasFailed(file) {
   return file.status === 'failed'
 }
 
+/** Relative to the root. Throws for the report of another clone, whose files no run here would find. */
 function pathOf(file) {
-  return relative('.', file.name)
+  const path = relative('.', file.name)
+  if (path.startsWith('..')) throw new Error(`${file.name} is not of this clone`)
+  return path
 }
 
 function secondsOf(file) {

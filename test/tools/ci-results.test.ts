@@ -94,3 +94,8 @@ test('files that took over twice their time at the speed of the run are named, a
     '3 passed, 0 failed',
   ])
 })
+
+test('durations are not taken from the report of another clone', () => {
+  report('elsewhere', { '../other/a.test.ts': { seconds: 1 } })
+  expect(run('baseline', 'elsewhere').status).not.toBe(0)
+})
