@@ -169,6 +169,7 @@ const catalogOffer = (offer: Offer, model: Model, withheld: string | null) => ({
   zdr: offer.provider.zdr,
   data_collection: offer.provider.dataCollection,
   priority: offer.priority,
+  ...(offer.weight !== undefined && { weight: offer.weight }),
   exact_tools: offer.exactTools,
   assistant_prefill: offer.assistantPrefill,
 })

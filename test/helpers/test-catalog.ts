@@ -7,6 +7,8 @@ export interface TestOffer {
   /** Its behaviour, as in docs/simulated-providers.md. */
   model: string
   cost?: string
+  /** Our price of tokens read from its prompt cache; by default that of others. */
+  cacheCost?: string
   /** Lower ones are tried first; by default offers are drawn, cheaper ones more often. */
   priority?: number
   assistant_prefill?: boolean
@@ -42,10 +44,10 @@ export function catalogDocument(
       list_price: { prompt: '1.06', completion: '2.12' },
       rate: { prompt: '1.00', completion: '2.00' },
       ...fields,
-      offers: offers.map(({ at, model, cost = '0.50', wire: _, ...more }) => ({
+      offers: offers.map(({ at, model, cost = '0.50', cacheCost, wire: _, ...more }) => ({
         provider: at,
         upstream_model: model,
-        cost: { prompt: cost, completion: cost },
+        cost: { prompt: cost, completion: cost, ...(cacheCost && { cache_read: cacheCost }) },
         ...more,
       })),
     }

@@ -58,6 +58,8 @@ export interface Behaviour {
   missingFinish: boolean
   /** Prompt tokens read from a cache that its last event alone reports, a third of them; earlier ones report none. */
   cachesLate: boolean
+  /** Keeps the prompts that it gets in a cache, and reports what of a prompt it read from there. */
+  cachesPrefixes: boolean
   /** Bytes of padding in the event of the first token. */
   paddingBytes: number
   /** No empty line between the finish reason and the usage. */
@@ -116,6 +118,7 @@ const PLAIN: Behaviour = {
   callPieces: 'usual',
   missingFinish: false,
   cachesLate: false,
+  cachesPrefixes: false,
   paddingBytes: 0,
   gluesEvents: false,
   usageDelayMs: 0,
@@ -169,6 +172,7 @@ const TRAITS: readonly Row[] = [
   [/^missing-finish$/, () => ({ missingFinish: true })],
   [/^nameless-finish$/, () => ({ finishReason: '' })],
   [/^late-cache$/, () => ({ cachesLate: true })],
+  [/^prefix-cache$/, () => ({ cachesPrefixes: true })],
   [/^long-event-(\d{1,5})$/, (kibibytes) => ({ paddingBytes: Number(kibibytes) * 1024 })],
   [/^glued$/, () => ({ gluesEvents: true })],
   [/^late-usage-(\d{1,5})$/, (ms) => ({ usageDelayMs: Number(ms) })],

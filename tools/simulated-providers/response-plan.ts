@@ -39,6 +39,8 @@ export interface ResponseFrame {
 
 export interface PlanInput extends ResponseFrame {
   completion: Completion
+  /** Prompt tokens that it read from its cache of prefixes. Absent: it has none. */
+  cachedTokens?: number | undefined
   stream: boolean
   /** Unix seconds. */
   created: number

@@ -74,8 +74,8 @@ export function reportedTokens({ completion, behaviour }: PlanInput): [prompt: n
 }
 
 /** Prompt tokens that came from a cache, as the last event reports them. */
-export const lateCached = ({ completion, behaviour }: PlanInput): number =>
-  behaviour.cachesLate ? Math.trunc(completion.promptTokens / 3) : 0
+export const lateCached = ({ completion, behaviour, cachedTokens = 0 }: PlanInput): number =>
+  behaviour.cachesLate ? Math.trunc(completion.promptTokens / 3) : cachedTokens
 
 /** Of every token the same probability, and of the likeliest beside it ever smaller ones; as chat-completions has them. */
 export function tokenLogprobs(tokens: readonly string[], top: number) {

@@ -4,6 +4,7 @@ import { SIMULATED_UPSTREAM_MODELS } from '../../src/catalog/simulated-catalog.t
 import { activeFault, type Behaviour, parseBehaviour } from './behaviour.ts'
 import { composeCompletion } from './completion.ts'
 import { playResponse } from './play-response.ts'
+import { createPrefixCaches } from './prefix-caches.ts'
 import { createRequestLog, type RecordedRequest } from './request-log.ts'
 import { planResponse, planWhole, type ResponseFrame, type Step } from './response-plan.ts'
 import { type Route, routeOf } from './route-of.ts'
@@ -34,6 +35,9 @@ export async function startSimulatedProviders(
   const log = createRequestLog(options.recordedRequests ?? DEFAULT_RECORDED_REQUESTS)
   /** How often each model name was called, which `flaky` and `every` depend on. */
   const calls = new Map<string, number>()
+  const caches = createPrefixCaches()
+  /** Providers that respond to every request with 503. */
+  const down = new Set<string>()
   const countCall = (model: string): number => {
     if (calls.size >= MAX_COUNTED_MODELS) calls.clear()
     const number = (calls.get(model) ?? 0) + 1
@@ -56,6 +60,7 @@ export async function startSimulatedProviders(
       log.settle(recorded, 'finished')
       sendError(response, wire, refusal, provider, model)
     }
+    if (down.has(provider)) return reject({ status: 503 })
     const behaviour = parseBehaviour(model)
     if (!behaviour) return reject({ status: 404 })
     if (behaviour.needsKey && !wire.hasKey(recorded.headers)) return reject({ status: 401 })
@@ -105,7 +110,11 @@ export async function startSimulatedProviders(
       const refusal = refuse(asked, behaviour)
       if (refusal) return refusal
       const completion = composeCompletion(asked, behaviour, provider)
-      return (frame) => planResponse({ ...frame, completion, stream: asked.stream, created })
+      const { headers } = request
+      const cachedTokens = behaviour.cachesPrefixes
+        ? caches.read({ provider, model: asked.model, headers }, body, completion.promptTokens)
+        : undefined
+      return (frame) => planResponse({ ...frame, completion, cachedTokens, stream: asked.stream, created })
     })
   }
 
@@ -183,6 +192,7 @@ export async function startSimulatedProviders(
     /** `http://127.0.0.1:port`; a provider's base URL is `${url}/alpha/v1`. */
     url: `http://127.0.0.1:${port}`,
     log,
+    down,
     /** Counters of this moment and since the start. */
     counters,
     /** Lets the held responses (`held`, `held-N`) of every request go on that has arrived by now. */
@@ -190,10 +200,11 @@ export async function startSimulatedProviders(
       release.resolve()
       release = Promise.withResolvers()
     },
-    /** Forgets the recorded requests and the call counts behind `flaky` and `every`. */
+    /** Forgets the recorded requests, who is down, and the call counts behind `flaky` and `every`. */
     reset: (): void => {
       log.clear()
       calls.clear()
+      down.clear()
     },
     /** Closes at once, breaking off whatever is open. */
     close: (): Promise<void> =>

@@ -1,6 +1,7 @@
 import { type BudgetHolder, drawText } from '../../core/billing/budget.ts'
 import { PRIORITY_MAX, type QueueTurn } from '../../core/calls/fair-queue.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
+import type { Affinity } from '../../core/routing/call-plan.ts'
 import { DISPATCH_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
 import { readScript } from '../../platform/redis/read-script.ts'
 import { defineScript, type Redis } from '../../platform/redis/redis.ts'
@@ -53,6 +54,8 @@ export interface AdmissionRequest {
     /** A worker with a free slot, which claims the job in the same step; not enqueued if others wait. Absent: none. */
     claim?: { token: string; lockMs: number } | undefined
   }
+  /** Absent: the call has no conversation that stays anywhere. */
+  affinity?: Affinity | undefined
 }
 
 /** The remaining rate limits of a key and its account, for the response headers. */
@@ -85,6 +88,8 @@ export type AdmissionOutcome =
       isEnqueued: boolean
       /** Whether the worker named with the job claimed it. */
       isClaimed: boolean
+      /** The candidate that its conversation is on, from 0; its job has it. */
+      first: number
     }
   | { kind: 'rate-limited' | 'too-many-open' | 'too-heavy'; retryAfterMs: number; scope: LimitScope }
   | { kind: 'insufficient-balance'; availablePico: bigint; affordableTokens: number }
@@ -127,14 +132,15 @@ export function createAdmission(redis: Redis): AdmitToRedis {
         request.body?.keyMax ?? 0,
         request.body?.accountMax ?? 0,
         ...jobArguments(request),
+        ...(request.affinity ? [request.affinity.conversation, request.affinity.targets.join('\n')] : []),
       ],
     )
     return readReply(reply as unknown[])
   }
 }
 
-function jobArguments({ callId, job }: AdmissionRequest): Array<string | number> {
-  if (!job) return ['']
+function jobArguments({ callId, job, affinity }: AdmissionRequest): Array<string | number> {
+  if (!job) return affinity ? Array<string>(10).fill('') : ['']
   const { share, step, lastStep } = job.turn
   const { token = '', lockMs = 0 } = job.claim ?? {}
   const options = JSON.stringify(storedJobOptions(callId)).slice(0, -1)
@@ -142,7 +148,7 @@ function jobArguments({ callId, job }: AdmissionRequest): Array<string | number>
 }
 
 function readReply([outcome, limit, requests, tokens, reset, ...more]: unknown[]): AdmissionReply {
-  const [first, second, third, fourth] = more
+  const [first, second, third, fourth, fifth] = more
   const rate = {
     limitRequests: Number(limit),
     remainingRequests: Number(requests),
@@ -158,6 +164,7 @@ function readReply([outcome, limit, requests, tokens, reset, ...more]: unknown[]
         accountOpenCalls: Number(third),
         isEnqueued: fourth !== 0,
         isClaimed: fourth === 2,
+        first: Number(fifth ?? 0),
         rate,
       }
     case 'rate':

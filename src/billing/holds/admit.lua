@@ -19,10 +19,11 @@
 --       27 number of priorities  28 lifetime of the mark of the admitted call, ms
 --       29 token of a worker with a free slot, or '': it claims the job, which is not enqueued if other calls wait
 --       30 lifetime of its lock, ms
+--       31 hash of its conversation, or absent  32 the candidates that it may be on, a line each, '' for others (see affinity.ts)
 -- Returns {outcome, limit of requests, remaining requests, remaining tokens, window reset ms, ...}, with the request limit
 -- that has fewer left, the key's or the account's
 --   'ok', …, amount held, completion limit granted, open calls of the account including this one,
---     0: not enqueued, 1: enqueued, 2: enqueued and claimed
+--     0: not enqueued, 1: enqueued, 2: enqueued and claimed, the candidate to try first, from 0
 --   'rate' | 'concurrency' | 'bytes', …, retry after ms, 'key' | 'account'
 --   'balance', …, available amount, completion tokens that it affords
 --   'allowance', …, the same, and the number of the budget, from 1
@@ -225,14 +226,34 @@ take_rate(1, body_bytes)
 open_hold(account, id, now + lifetime, amount, limit, key, draws, ARGV[18])
 save(account)
 local open_calls = of_account.calls
-if job == '' or amount ~= ARGV[3] or limit ~= ARGV[7] then return answer('ok', amount, limit, open_calls, 0) end
+
+-- The candidate that the conversation is on, if it may still be and is not there for an hour; otherwise the first, where it is
+-- from now on. It is forgotten ten minutes after its last call.
+local IDLE, HOUR = 600000, 3600000
+local function candidate_of_conversation()
+  if not ARGV[31] then return 0 end
+  local key = account.prefix .. 'conversation:' .. ARGV[31]
+  local since, target = string.match(redis.call('GETEX', key, 'PX', IDLE) or '', '^(%d+) (.+)$')
+  local index = 0
+  if since and now - since < HOUR then
+    for candidate in string.gmatch(ARGV[32] .. '\n', '([^\n]*)\n') do
+      if candidate == target then return index end
+      index = index + 1
+    end
+  end
+  redis.call('SET', key, string.format('%.0f ', now) .. string.match(ARGV[32], '^[^\n]+'), 'PX', IDLE)
+  return 0
+end
+local first = candidate_of_conversation()
+if job == '' or amount ~= ARGV[3] or limit ~= ARGV[7] then return answer('ok', amount, limit, open_calls, 0, first) end
 
 local token = ARGV[29]
 local is_paused = redis.call('HEXISTS', queue .. ':meta', 'paused') == 1
 local is_claimed = token ~= '' and not is_paused
   and redis.call('EXISTS', queue .. ':wait', queue .. ':prioritized') == 0
 -- Its job has no body for other workers.
-if token ~= '' and not is_claimed then return answer('ok', amount, limit, open_calls, 0) end
+if token ~= '' and not is_claimed then return answer('ok', amount, limit, open_calls, 0, first) end
+if first > 0 then job = string.sub(job, 1, -2) .. ',"first":' .. first .. '}' end
 
 local beyond = open_calls - tonumber(ARGV[24])
 local priority = 0
@@ -259,4 +280,4 @@ else
 end
 local enqueued = is_claimed and 2 or 1
 redis.call('SET', mark, enqueued, 'PX', ARGV[28])
-return answer('ok', amount, limit, open_calls, enqueued)
+return answer('ok', amount, limit, open_calls, enqueued, first)

@@ -10,8 +10,9 @@ import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import { type BudgetScope, budgetsOf, drawText, type RunningBudget } from '../../core/billing/budget.ts'
 import { writeBody } from '../../core/calls/call-body.ts'
-import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
+import { type CallEnvelope, type Candidate, startingWith } from '../../core/calls/call-job.ts'
 import type { CallLabels } from '../../core/calls/call-labels.ts'
+import { conversationHash } from '../../core/calls/conversation-id.ts'
 import { type QueueTurnSettings, queuePriority, queueTurn } from '../../core/calls/fair-queue.ts'
 import { type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
@@ -111,10 +112,14 @@ const SENT_ALONG_BYTES = 16 * 1024
 /** Maximum candidates of a plan: more than the attempts, since skipping an unhealthy one is free. */
 const CANDIDATES_PER_ATTEMPT = 2
 
-/** Plans a call and bounds its cost. Throws ApiError if nothing can serve it. */
+/**
+ * Plans a call and bounds its cost. Throws ApiError if nothing can serve it.
+ * @param session the client's id of its conversation
+ */
 export function planCall(
   request: CallRequest,
   key: Pick<KeyRecord, 'byokKeys' | 'allowList'> & { accountId: string },
+  session: string | undefined,
   {
     catalog,
     limits,
@@ -130,6 +135,7 @@ export function planCall(
     byokFeePercent: limits.byokFeePercent,
     maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
     offerState: offerStates(key.accountId),
+    conversation: () => conversationHash(request.content, session, key.accountId),
     random,
     chooseAutoModels,
   })
@@ -149,7 +155,7 @@ export async function admitCall(
 ): Promise<AdmittedCall> {
   const { limits } = deps
   const { key } = caller
-  const { callId, idempotencyRecord, plan = planCall(request, key, deps) } = known
+  const { callId, idempotencyRecord, plan = planCall(request, key, caller.labels?.session, deps) } = known
   const now = deps.clock()
   const budgets = budgetsOf(key, now)
   const wanted = envelopeOf(request, caller, { callId, idempotencyRecord, plan, now, budgets }, deps)
@@ -199,15 +205,15 @@ export async function admitCall(
   } finally {
     if (reply?.kind !== 'admitted') deps.hub.forget(callId)
     if (reply?.kind === 'admitted' && reply.isClaimed)
-      slot?.run({ envelope: wanted, sealedBody }, request.content)
+      slot?.run({ envelope: startingWith(wanted, reply.first), sealedBody }, request.content)
     else slot?.giveBack()
   }
   if (reply.kind === 'allowance-spent') deps.noteLimitReached(key, budgets[reply.budget]!)
   if (reply.kind !== 'admitted')
     throw new AdmissionRefused(refusal(reply, budgets, plan, deps.topUpUrl), reply)
 
-  const { isEnqueued, accountOpenCalls, rate } = reply
-  const envelope = isEnqueued ? wanted : grantedOf(wanted, plan, reply)
+  const { isEnqueued, accountOpenCalls, rate, first } = reply
+  const envelope = startingWith(isEnqueued ? wanted : grantedOf(wanted, plan, reply), first)
   return { kind: 'admitted', envelope, isEnqueued, priority: queuePriority(accountOpenCalls, turn), rate }
 }
 
@@ -248,6 +254,7 @@ function envelopeOf(
     ...(traceparent !== undefined && { traceparent }),
     ...(conversation !== undefined && { conversation }),
     ...(labels && { labels }),
+    ...(plan.affinity && { affinity: plan.affinity.conversation }),
     admittedAt: now,
     queueDeadlineAt: now + limits.queueWaitMs,
     callDeadlineAt: now + (request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs),
@@ -287,6 +294,7 @@ function admissionOf(
     ...effectiveLimits(key, limits),
     tokensPerMinute: limits.tokensPerMinute,
     tokens: Math.min(plan.promptTokens + plan.completionLimit, limits.tokensPerMinute),
+    affinity: plan.affinity,
     ...(bodyBytes > LIGHT_BODY_BYTES && {
       body: { bytes: bodyBytes, keyMax: limits.bodyBytesPerKey, accountMax: limits.bodyBytesPerAccount },
     }),

@@ -1,5 +1,5 @@
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
-import type { CallEnvelope, CallJob } from '../../core/calls/call-job.ts'
+import { type CallEnvelope, type CallJob, startingWith } from '../../core/calls/call-job.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
@@ -132,8 +132,9 @@ export class DispatchWorker {
   /** A claim counts from the time of its request. */
   private claimed(claim: ClaimedJob<CallJob>, claimedAt: number): ClaimedCall {
     const { data, body, attemptsStarted, stalls } = claim
+    const { first = 0, ...job } = data
     return {
-      job: body ? { ...data, sealedBody: body } : data,
+      job: { ...job, envelope: startingWith(job.envelope, first), ...(body && { sealedBody: body }) },
       // A revived call counts its earlier claims.
       generation: attemptsStarted + (data.claims ?? 0),
       number: attemptsStarted,

@@ -20,14 +20,15 @@
 --       key id, claim: `ats`, 'revived', or 'any' for a job that Redis has lost,
 --       '', or, if the completion is charged only when its client receives it, the completion tokens that were
 --       certainly received before: then the call must not have failed for its client, and the channel must have a
---       subscriber if the end is published
+--       subscriber if the end is published,
+--       '', or its conversation and the candidate that this is on from now on (see affinity.ts)
 -- An end is recorded until it is acknowledged, as <tokens received before, '' if the client need not receive it>:<now>:<worker>.
 -- Returns per call 'finished'; or, with nothing done: 'no-subscriber': the channel has no subscriber; 'lost': another worker has the
 -- call; 'gone': there is no job, since this worker or another finished the call, or Redis lost it; JSON: the error that its
 -- client received (see note-failure.lua)
 local dispatch, settlement, last_step, ending_channels = KEYS[1] .. ':', KEYS[2] .. ':', KEYS[3], KEYS[4]
-local PER_CALL_ARGS = 8
-local LAST_STEP_KEPT_MS = 600000
+local PER_CALL_ARGS = 9
+local LAST_STEP_KEPT_MS, CONVERSATION_IDLE_MS = 600000, 600000
 local token = ARGV[5]
 
 local last = redis.call('GET', last_step)
@@ -35,10 +36,10 @@ if last and string.sub(last, 1, #ARGV[1]) == ARGV[1] then return cjson.decode(st
 
 local calls = {}
 for at = 6, #ARGV, PER_CALL_ARGS do
-  local id, channel, frame, record, charge, key, claim, taken = unpack(ARGV, at, at + PER_CALL_ARGS - 1)
+  local id, channel, frame, record, charge, key, claim, taken, moved = unpack(ARGV, at, at + PER_CALL_ARGS - 1)
   calls[#calls + 1] = {
     id = id, channel = channel, frame = frame, record = record, charge = charge, key = key, claim = claim,
-    taken = taken, must_hear = taken ~= '', job = dispatch .. id, account = KEYS[5 + #calls],
+    taken = taken, moved = moved, must_hear = taken ~= '', job = dispatch .. id, account = KEYS[5 + #calls],
   }
 end
 
@@ -124,6 +125,11 @@ for index, call in ipairs(calls) do
     if call.channel ~= '' and call.frame ~= '' then
       frames[call.channel] = frames[call.channel] or { ARGV[4] }
       table.insert(frames[call.channel], call.frame)
+    end
+    if call.moved ~= '' then
+      local conversation, target = string.match(call.moved, '^(%d+) (.+)$')
+      local key = accounts[call.account].prefix .. 'conversation:' .. conversation
+      redis.call('SET', key, ARGV[3] .. ' ' .. target, 'PX', CONVERSATION_IDLE_MS)
     end
     call.result = 'finished'
   end

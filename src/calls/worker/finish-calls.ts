@@ -36,6 +36,8 @@ export interface FinishStep {
   needsSubscriber: boolean
   /** Completion tokens that the client is known to have taken: so much is charged of an end that is not acknowledged. */
   takenTokens: number
+  /** The conversation that is on another candidate now, and which; absent: none. */
+  moved?: { conversation: number; target: string } | undefined
 }
 
 /** What of a finished call is kept until PostgreSQL has it. */
@@ -79,7 +81,7 @@ const readResult = (result: string): FinishResult =>
   result.startsWith('{') ? (JSON.parse(result) as GatewayFailure) : (result as FinishResult)
 
 function argumentsOf(call: FinishStep & { isPublished: boolean }): Array<string | number> {
-  const { record, claim, channel, last, isPublished, needsSubscriber, takenTokens } = call
+  const { record, claim, channel, last, isPublished, needsSubscriber, takenTokens, moved } = call
   return [
     record.id,
     channel,
@@ -89,6 +91,7 @@ function argumentsOf(call: FinishStep & { isPublished: boolean }): Array<string 
     record.keyId,
     claim,
     needsSubscriber ? takenTokens : '',
+    moved ? `${moved.conversation} ${moved.target}` : '',
   ]
 }
 

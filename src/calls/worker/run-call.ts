@@ -9,6 +9,7 @@ import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
+import { affinityTarget } from '../../core/routing/affinity.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { inSpan, queueAttributes, tracesAreOn } from '../../platform/observability/tracing.ts'
 import { Interrupted } from '../../platform/process/interruptible.ts'
@@ -229,9 +230,21 @@ async function stepFor(
     claim,
     channel: envelope.replyChannel,
     last,
+    moved: movedTo(outcome, envelope),
     takenTokens: Math.floor(record.usage.completionTokens * outbox.takenPart),
     needsSubscriber: isProduced(outcome) && !runsOn && reasonOf(call) !== 'client-gone',
   }
+}
+
+/** Where the conversation of a call is from now on, if another candidate served it than the one that it was on. */
+function movedTo(
+  outcome: CallOutcome,
+  { affinity: conversation, candidates: [first] }: CallEnvelope,
+): FinishStep['moved'] {
+  const served = 'served' in outcome ? outcome.served : null
+  if (conversation === undefined || !served || served.modelId !== first!.modelId) return undefined
+  const target = affinityTarget(served)
+  return target === affinityTarget(first!) ? undefined : { conversation, target }
 }
 
 /** The error of a service that is away or full, such as the store of uploads. */

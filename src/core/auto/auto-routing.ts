@@ -1,5 +1,6 @@
 import type { AutoPrompt, CallNeeds, CallSize } from '../calls/kinds/call-kind.ts'
 import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
+import { LEAST_CACHED_TOKENS } from '../routing/likely-cost.ts'
 import { takesInput } from '../routing/plan-candidate.ts'
 import { type AutoLadder, autoLadder } from './auto-ladder.ts'
 import { type TurnReading, turnsOf } from './difficulty/score-turns.ts'
@@ -91,9 +92,6 @@ export interface Valuation extends ConversationTurn {
 
 const CALLS = 1_000
 const POINTS = 100
-
-/** Shorter prompts are not cached: the least that providers cache. */
-const LEAST_CACHED_TOKENS = 1_024
 
 type ValuedCatalog = Pick<CatalogSnapshot, 'autoLadder' | 'autoPointUsd'>
 

@@ -93,6 +93,8 @@ export interface CallEnvelope {
   conversation?: string
   /** The client's labels; absent: none. */
   labels?: CallLabels
+  /** The hash of its conversation, which stays with the candidate that serves it; absent: it stays with none. */
+  affinity?: number
   /** Unix milliseconds. */
   admittedAt: number
   /** Unix milliseconds; a later claim fails the call with `request_timeout`. */
@@ -129,6 +131,16 @@ export interface CallJob {
   claims?: number
   /** With `claims`: the worker that runs it. */
   worker?: string
+  /** The candidate that is tried first, from 0, since its conversation is on it; added by admit.lua. Absent: the first. */
+  first?: number
+}
+
+/** The envelope with a candidate moved to the front. Only one of those for the same name as the first (see Affinity). */
+export function startingWith(envelope: CallEnvelope, first: number): CallEnvelope {
+  if (first === 0) return envelope
+  const { candidates } = envelope
+  const moved = candidates[first]!
+  return { ...envelope, candidates: [moved, ...candidates.filter((candidate) => candidate !== moved)] }
 }
 
 /** One attempt at one offer. */

@@ -380,6 +380,9 @@ function changeMarked(native: NativeRequest, change: (marked: Fields) => Fields)
 
 const BILLING_HEADER = /^x-anthropic-billing-header:[^\n]*\n*/
 
+/** A system text without the line that one client puts first for its maker's billing. */
+export const withoutBillingLine = (text: string): string => text.replace(BILLING_HEADER, '')
+
 /**
  * The messages without the line that one client puts first in its system text for its maker's billing. It differs in each
  * request, so that no prompt cache of another provider would ever find the prompt again.

@@ -252,6 +252,13 @@ const PRIORITY = Type.Integer({
   description: 'Lower values are tried first; offers of the same priority are load-balanced.',
 })
 
+const WEIGHT = Type.Number({
+  minimum: 0,
+  maximum: 100,
+  description:
+    'The percentage of conversations that start with it, among offers of the same priority; the others share the rest by price. A conversation stays with its offer, except at 0. Default: its share by price.',
+})
+
 const TIER_PERCENT = Type.Integer({ minimum: 1, maximum: 1_000 })
 const TIER_PERCENTS = closed(
   {},
@@ -280,6 +287,7 @@ const OFFER = closed(
     context_length: tokens("Default: the model's."),
     max_output_tokens: tokens("Default: the model's."),
     priority: PRIORITY,
+    weight: WEIGHT,
     exact_tools: off('Honours tool definitions exactly; `:exacto` uses only such offers.'),
     assistant_prefill: off(
       'Continues a trailing assistant message, so a broken stream can be continued by prefill.',
@@ -472,6 +480,7 @@ const OFFER_CHANGE = closed(
     list_price: prices("The provider's own list price."),
     cost: prices('What the provider charges us.'),
     priority: PRIORITY,
+    weight: WEIGHT,
   },
 )
 

@@ -207,6 +207,7 @@ function toOffer(
     ...(refusedSampling.length > 0 && { refusedSampling }),
     ...(model.reasoning && { reasons: true as const }),
     priority: offer.priority ?? DEFAULT_PRIORITY,
+    ...(offer.weight !== undefined && { weight: offer.weight }),
     exactTools: offer.exact_tools ?? false,
     assistantPrefill: offer.assistant_prefill ?? false,
   }

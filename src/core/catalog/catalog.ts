@@ -155,6 +155,8 @@ export interface Offer {
   reasons?: true
   /** Lower values are tried first; equal ones are load-balanced. */
   priority: number
+  /** The percentage of conversations that start with it, among those of the same priority. Absent: the others share the rest by price. */
+  weight?: number
   /** Honours tool definitions exactly; `:exacto` uses only such offers. */
   exactTools: boolean
   /** Continues a trailing assistant message, so a broken stream can be rescued by prefill. */

@@ -9,7 +9,9 @@ import { greaterOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { sumOfTokens } from '../media/media-tokens.ts'
 import { promptBoundOf } from '../text-tokens/prompt-tokens.ts'
+import { affinityTarget, isWeighted } from './affinity.ts'
 import { offerFilter, providersChosenBy } from './offer-preferences.ts'
+import { isLong } from './plan-candidate.ts'
 import { resolveModels } from './plan-models.ts'
 import { type Choice, choicesOf, type PlanInput, type PlanOptions, unmetParameter } from './plan-offers.ts'
 import { type Obstacle, planRefusal, unsupportedParameter } from './plan-refusal.ts'
@@ -33,6 +35,16 @@ export interface CallPlan {
   ignoredParameters?: string[]
   /** The basis of `auto`'s choice; absent if the request names its model. */
   auto?: AutoDecision
+  /** Absent: its conversation has no prompt in a cache, or no choice of offers. */
+  affinity?: Affinity
+}
+
+/** Where the conversation of a call may stay, because its prompt is in the cache of the provider there. */
+export interface Affinity {
+  /** Its hash within the account. */
+  conversation: number
+  /** The first candidates of the plan, as text; '' for one that may not be tried first. */
+  targets: string[]
 }
 
 /**
@@ -48,12 +60,18 @@ export function planRoute(
   const { models, preferences } = request
   const filter = offerFilter(preferences, needs, catalog, options.allowList)
   const { entries, auto } = resolveModels(models, needs, filter, catalog, options)
+  const isCacheable = needs.modelKind === 'chat' && isLong(needs.prompt)
+  const differs = entries.some(
+    ({ model: { offers } }) => offers.length > 1 && (isCacheable || isWeighted(offers)),
+  )
   const input: PlanInput = {
     request,
     needs,
     filter,
     pinned: preferences.order.map((name) => providersChosenBy(name, catalog)),
     contentKinds: contentKindsOf(needs.modalities),
+    isCacheable,
+    conversation: differs ? options.conversation?.() : undefined,
   }
   const obstacles = new Set<Obstacle>()
   const taken = new Set<string>()
@@ -65,7 +83,9 @@ export function planRoute(
     const parameter = needs.extended && unmetParameter(entries, input, options)
     throw parameter ? unsupportedParameter(parameter) : planRefusal(obstacles, needs)
   }
-  const candidates = allocateSlots(choices, options.maxCandidates)
+  const slots = allocateSlots(choices, options.maxCandidates)
+  const candidates = slots.map(({ candidate }) => candidate)
+  const affinity = isCacheable ? affinityOf(slots, input.conversation) : undefined
   const mediaLikely = Math.max(
     ...candidates.map(({ media, promptTokensBound }) =>
       Math.min(sumOfTokens(media?.likely), promptTokensBound),
@@ -90,6 +110,7 @@ export function planRoute(
     ...priced(candidates),
     promptTokens: Math.min(needs.prompt.textTokens, mostPromptTokens) + mediaLikely,
     ...(auto && { auto }),
+    ...(affinity && { affinity }),
     ...(needs.extended && { extended: true, ...(ignored.length > 0 && { ignoredParameters: ignored }) }),
   }
 }
@@ -99,9 +120,9 @@ export function planRoute(
  * and every entry gets its best before any gets its second, so that a long list of offers of one model leaves slots for
  * the models after it.
  */
-function allocateSlots(entries: readonly Choice[][], slots: number): Candidate[] {
+function allocateSlots(entries: readonly Choice[][], slots: number): Choice[] {
   const all = entries.flat()
-  if (all.length <= slots) return all.map(({ candidate }) => candidate)
+  if (all.length <= slots) return all
   const placed = new Set<Choice>()
   for (const healthy of [true, false]) {
     const queues = entries.map((choices) => choices.filter(({ isHealthy }) => isHealthy === healthy))
@@ -113,7 +134,21 @@ function allocateSlots(entries: readonly Choice[][], slots: number): Candidate[]
       }
     }
   }
-  return all.flatMap((choice) => (placed.has(choice) ? [choice.candidate] : []))
+  return all.filter((choice) => placed.has(choice))
+}
+
+/** The candidates among which a conversation may stay: those for the first name of the request; undefined if it has no choice. */
+function affinityOf(choices: readonly Choice[], conversation: number | undefined): Affinity | undefined {
+  const first = choices[0]!.candidate
+  const others = choices.findIndex(
+    ({ candidate: { modelId, requestedModel } }) =>
+      modelId !== first.modelId || requestedModel !== first.requestedModel,
+  )
+  const targets = choices
+    .slice(0, others < 0 ? undefined : others)
+    .map((choice) => (choice.mayStay ? affinityTarget(choice.candidate) : ''))
+  const hasChoice = targets.filter((target) => target !== '').length > 1
+  return conversation !== undefined && hasChoice ? { conversation, targets } : undefined
 }
 
 /** Identifies the target of a candidate. */

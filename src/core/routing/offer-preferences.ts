@@ -12,7 +12,9 @@ import type {
 } from '../catalog/catalog.ts'
 import { dearestPromptRate, mediaRate, withoutCache } from '../catalog/token-rates.ts'
 import { oncePer } from '../kernel/once-per.ts'
+import { drawOf } from './affinity.ts'
 import type { AllowList } from './allow-list.ts'
+import { type CacheUse, expectedShares, likelyPrice, NO_CACHE } from './likely-cost.ts'
 import { isHint, isPriced, supportsParameter } from './supported-parameters.ts'
 
 /** Applies a request's `provider` preferences to the offers of a model: which ones it may use, and in which order. */
@@ -152,6 +154,8 @@ export interface OfferState {
   learnedTokens?: (kinds: string) => number
   /** Medians of measurements, computed on demand; absent: none. */
   measures?: () => OfferMedians
+  /** How its prompt cache was used; absent, or undefined: not measured. */
+  cacheUse?: () => CacheUse | undefined
 }
 
 /** Undefined if not measured. */
@@ -179,6 +183,10 @@ export interface OfferOrder {
   allowFallbacks: boolean
   /** The client's wire: offers of its providers come first, unless the request sorts them itself. */
   wire?: Wire | undefined
+  /** The hash of its conversation, which decides instead of a draw. Absent: each call is drawn for. */
+  conversation?: number | undefined
+  /** Its prompt is long enough for a provider's cache. Absent: false. */
+  isCacheable?: boolean
 }
 
 /** How often a sort by measurement starts with an unmeasured offer, so that it gets measured. */
@@ -191,12 +199,19 @@ export const EXPLORED_SHARE = 0.05
  */
 export function orderOffers(
   offers: readonly Offer[],
-  { pinned, sort, allowFallbacks, wire }: OfferOrder,
+  { pinned, sort, allowFallbacks, wire, conversation, isCacheable = false }: OfferOrder,
   stateOf: OfferStates,
   random: () => number,
 ): readonly Offer[] {
   if (offers.length < 2 && pinned.length === 0) return offers
-  const known = offers.map((offer) => ({ offer, state: stateOf(offer.id), draw: random() }))
+  const states = offers.map(({ id }) => stateOf(id))
+  const shares = isCacheable ? expectedShares(states.map(({ cacheUse }) => cacheUse?.())) : []
+  const known = offers.map((offer, index) => ({
+    offer,
+    state: states[index]!,
+    draw: conversation === undefined ? random() : drawOf(offer, conversation),
+    price: likelyPrice(offer, shares[index] ?? NO_CACHE),
+  }))
   const sorted = sortKnown(known, sort, random, wire)
   const ranked = [
     ...sorted.filter(({ state }) => isHealthy(state)),
@@ -212,6 +227,8 @@ interface KnownOffer {
   state: OfferState
   /** Uniform in [0, 1): breaks ties, so that no position in the catalog is favoured. */
   draw: number
+  /** What it is likely to cost, see likelyPrice. */
+  price: number
 }
 
 function sortKnown(
@@ -222,13 +239,9 @@ function sortKnown(
 ): readonly KnownOffer[] {
   switch (sort) {
     case undefined:
-      // An exponential variate with rate 1/price²: sorting by it draws without replacement by weight.
-      return byWire(
-        byPriority(byKey(offers, ({ offer, draw }) => -Math.log(1 - draw) * priceOf(offer) ** 2)),
-        wire,
-      )
+      return byWire(byPriority(drawn(offers)), wire)
     case 'price':
-      return byKey(offers, ({ offer }) => priceOf(offer))
+      return byKey(offers, ({ price }) => price)
     case 'throughput':
       return byMeasure(offers, ({ tokensPerSecond }) => negative(tokensPerSecond), random)
     case 'latency':
@@ -236,6 +249,32 @@ function sortKnown(
     default:
       return sort satisfies never
   }
+}
+
+/**
+ * Draws without replacement, by the weights of the catalog in percent; the others share the rest by the inverse square of
+ * their price. Sorts by an exponential variate with the weight as its rate, so a changed weight moves no more
+ * conversations than it must.
+ */
+function drawn(offers: readonly KnownOffer[]): KnownOffer[] {
+  const byPrice = ({ price }: KnownOffer) => price ** -2
+  const variate = ({ draw }: KnownOffer, weight: number) =>
+    weight > 0 ? -Math.log(1 - draw) / weight : Number.POSITIVE_INFINITY
+  if (offers.every(({ offer }) => offer.weight === undefined))
+    return byKey(offers, (known) => variate(known, byPrice(known)))
+  const sums = new Map<number, { percent: number; byPrice: number }>()
+  for (const known of offers) {
+    const { weight, priority } = known.offer
+    const sum = sums.get(priority) ?? { percent: 0, byPrice: 0 }
+    sum.percent += weight ?? 0
+    if (weight === undefined) sum.byPrice += byPrice(known)
+    sums.set(priority, sum)
+  }
+  return byKey(offers, (known) => {
+    const { percent, byPrice: all } = sums.get(known.offer.priority)!
+    const rest = Math.max(0, 100 - percent) * (byPrice(known) / all)
+    return variate(known, known.offer.weight ?? rest)
+  })
 }
 
 /** Stable: equal ones keep their order. */
@@ -249,9 +288,6 @@ const byWire = (offers: readonly KnownOffer[], wire: Wire | undefined): readonly
   return [...offers.filter(isSpoken), ...offers.filter((known) => !isSpoken(known))]
 }
 
-/** Our price of an offer, three prompt tokens to one completion token; never 0, so that it can be a divisor. */
-const priceOf = ({ cost }: Offer): number => Number(cost.prompt * 3n + cost.completion) + 1
-
 const negative = (value: number | undefined): number | undefined => (value === undefined ? undefined : -value)
 
 /**
@@ -263,7 +299,7 @@ function byMeasure(
   measureOf: (medians: OfferMedians) => number | undefined,
   random: () => number,
 ): KnownOffer[] {
-  const cheapestFirst = byKey(offers, ({ offer }) => priceOf(offer)).map((known) => ({
+  const cheapestFirst = byKey(offers, ({ price }) => price).map((known) => ({
     known,
     measure: measureOf(known.state.measures?.() ?? {}),
   }))

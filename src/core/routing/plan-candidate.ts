@@ -21,6 +21,7 @@ import { oncePer } from '../kernel/once-per.ts'
 import { type MediaTokens, mediaTokens, sumOfTokens } from '../media/media-tokens.ts'
 import { addedTokens } from '../text-tokens/added-tokens.ts'
 import { PROMPT_TOKENS_LEAST, promptBoundOf } from '../text-tokens/prompt-tokens.ts'
+import { LEAST_CACHED_TOKENS } from './likely-cost.ts'
 import { leastLimit, takesField } from './supported-parameters.ts'
 
 /** Whether a model accepts every kind of input of a request, in the way it is sent. */
@@ -30,6 +31,10 @@ export const takesInput = (model: Model, { modalities, byAddress }: CallNeeds): 
 
 /** The typical ratio of the bound on a prompt's tokens to their count: 1.8 for prose, 2.2 for code. */
 const BOUND_PER_TOKEN = 2
+
+/** Whether a prompt probably has the tokens that providers cache. */
+export const isLong = ({ textTokens }: PromptSize): boolean =>
+  textTokens >= LEAST_CACHED_TOKENS * BOUND_PER_TOKEN
 
 /** The tools that an offer's provider runs for a call; undefined: none. */
 const toolsAt = (

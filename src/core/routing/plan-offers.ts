@@ -5,6 +5,7 @@ import type { CallNeeds } from '../calls/kinds/call-kind.ts'
 import type { Model, Offer } from '../catalog/catalog.ts'
 import { resolvesReferences, tooLargeSchema } from '../json/schema-limits.ts'
 import { oncePer } from '../kernel/once-per.ts'
+import { mayStay } from './affinity.ts'
 import { type ByokKey, takesByokKeys } from './byok.ts'
 import {
   isAllowed,
@@ -30,6 +31,9 @@ export interface PlanInput {
   pinned: readonly ProviderIds[]
   /** Its modalities as one word: `text`, or `image+text`. */
   contentKinds: string
+  /** See OfferOrder. */
+  conversation: number | undefined
+  isCacheable: boolean
 }
 
 export interface PlanOptions extends ModelChoiceOptions {
@@ -42,6 +46,8 @@ export interface PlanOptions extends ModelChoiceOptions {
   byokFeePercent: number
   /** The state of offers. Absent: all count as healthy and unmeasured. */
   offerState?: OfferStates | undefined
+  /** The hash of the call's conversation within its account; asked for where offers or models differ by it. Absent: none. */
+  conversation?: () => number | undefined
   /** Uniform in [0, 1). */
   random: () => number
 }
@@ -50,12 +56,14 @@ export interface PlanOptions extends ModelChoiceOptions {
 export interface Choice {
   candidate: Candidate
   isHealthy: boolean
+  /** Whether it may be tried first if its conversation is on it, see mayStay. */
+  mayStay: boolean
 }
 
 /** The choices for one entry of the request, in the order of attempts. Adds the obstacles if there are none. */
 export function choicesOf(
   entry: PlanEntry,
-  { request, needs, filter, pinned, contentKinds }: PlanInput,
+  { request, needs, filter, pinned, contentKinds, conversation, isCacheable }: PlanInput,
   obstacles: Set<Obstacle>,
   options: PlanOptions,
 ): Choice[] {
@@ -68,7 +76,10 @@ export function choicesOf(
     return []
   }
   const { sort, allowFallbacks } = request.preferences
-  const order = { pinned, sort: entry.sort ?? sort, allowFallbacks, wire: filter.wire }
+  const order = {
+    ...{ pinned, sort: entry.sort ?? sort, allowFallbacks, wire: filter.wire },
+    ...{ conversation, isCacheable },
+  }
   const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(contentKinds))
   const tokensAt = (offer: Offer) =>
     promptTokensAt(offer, model, needs, stateOf(offer.id).learnedTokens?.(contentKinds) ?? 0)
@@ -99,12 +110,20 @@ export function choicesOf(
       ...own,
       ...others.map((offer) => ({ offer, providerKeyId: null, isHealthy: isHealthy(stateOf(offer.id)) })),
     ]
+    const [first] = targets
     return targets.flatMap(({ isHealthy, ...target }) => {
       const candidate = toCandidate(entry, target, request, needs, tokensAt(target.offer), options)
       if (candidate === null) return []
       const leftOut = needs.extended ? leftOutAt(target.offer, model, needs.parameters, filter) : []
       if (isUnpricedTier(needs.passed, candidate)) leftOut.push('service_tier')
-      return [{ candidate: leftOut.length > 0 ? { ...candidate, leftOut } : candidate, isHealthy }]
+      const isEqual = (target.providerKeyId === null) === (first!.providerKeyId === null)
+      return [
+        {
+          candidate: leftOut.length > 0 ? { ...candidate, leftOut } : candidate,
+          isHealthy,
+          mayStay: isHealthy && isEqual && mayStay(target.offer, first!.offer, order),
+        },
+      ]
     })
   }
   const honoursHints = (offer: Offer) =>

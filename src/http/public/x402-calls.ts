@@ -191,7 +191,7 @@ function planExactCall(
   if (chat.completionLimit === undefined) {
     throw invalid('max_tokens', 'A call paid by x402 requires `max_tokens`, which bounds the price.')
   }
-  const plan = planCall(chat, guest('', limits), admission)
+  const plan = planCall(chat, guest('', limits), undefined, admission)
   // Only a routing suffix leads to another model.
   if (findModel(admission.catalog(), model) === null) throw notExact()
   return plan

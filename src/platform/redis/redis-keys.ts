@@ -65,6 +65,13 @@ export const allowanceKey = (
 const infixOf = ({ scope, id }: Pick<BudgetHolder, 'scope' | 'id'>): string =>
   scope === 'account' ? '' : `${scope}:${id}:`
 
+/** The candidate that a conversation is on, as `<since, unix ms> <target>`; see src/core/routing/affinity.ts. Scripts build the same key. */
+export const conversationKey = (
+  accountId: string,
+  conversation: number,
+  sharded: Sharded = ONE_SHARD,
+): string => `${accountKeys(accountId, sharded).prefix}conversation:${conversation}`
+
 /** The generation of a shard's data and its start: `<id>:<unix ms>`. A new one means that data was lost. */
 export const epochKey = (shard: number): string => `${tagOf(shard)}:epoch`
 

@@ -13,6 +13,7 @@ import type { Redis } from '../../../src/platform/redis/redis.ts'
 import {
   accountKeys,
   allowanceKey,
+  conversationKey,
   listedAccounts,
   queuePrefix,
 } from '../../../src/platform/redis/redis-keys.ts'
@@ -660,5 +661,51 @@ describe('a job that comes with its call', () => {
     expect(await redis.exists(`${queuePrefix(0)}:${DISPATCH_QUEUE}:marker`)).toBe(0)
     expect(await queue.getWaitingCount()).toBe(1)
     await queue.close()
+  })
+})
+
+describe('the offer that a conversation is on', () => {
+  const targets = ['p/a', '', 'p/c']
+  const first = async (accountId: string, affinity: AdmissionRequest['affinity']) => {
+    const reply = await admit(request(accountId, { affinity }))
+    return reply.kind === 'admitted' ? reply.first : reply.kind
+  }
+
+  test('is the first of its plan, and stays while it may, of each account for itself', async () => {
+    const [one, other] = [await funded(10_000n), await funded(10_000n)]
+    expect(await first(one, { conversation: 7, targets })).toBe(0)
+    expect(await first(one, { conversation: 7, targets: ['p/c', '', 'p/a'] })).toBe(2)
+    expect(await first(one, { conversation: 8, targets: ['p/c', '', 'p/a'] })).toBe(0)
+    expect(await first(other, { conversation: 7, targets: ['p/c', '', 'p/a'] })).toBe(0)
+    expect(await first(one, { conversation: 7, targets: ['p/c', '', 'p/b'] })).toBe(0)
+    expect(await first(one, { conversation: 7, targets })).toBe(2)
+  })
+
+  test('is forgotten ten minutes after its last call, and chosen again after an hour', async () => {
+    const accountId = await funded(10_000n)
+    const key = conversationKey(accountId, 7)
+    expect(await first(accountId, { conversation: 7, targets })).toBe(0)
+    await redis.pexpire(key, 5_000)
+    expect(await first(accountId, { conversation: 7, targets })).toBe(0)
+    expect(await redis.pttl(key)).toBeGreaterThan(590_000)
+    await redis.set(key, `${Date.now() - 3_599_000} p/c`)
+    expect(await first(accountId, { conversation: 7, targets })).toBe(2)
+    await redis.set(key, `${Date.now() - 3_601_000} p/c`)
+    expect(await first(accountId, { conversation: 7, targets })).toBe(0)
+    expect(await redis.get(key)).toMatch(/ p\/a$/)
+  })
+
+  test('is in the job of its call', async () => {
+    const accountId = await funded(10_000n)
+    await redis.set(conversationKey(accountId, 7), `${Date.now()} p/c`)
+    const job = {
+      data: '{"envelope":{},"sealedBody":"x"}',
+      turn: queueTurn(Date.now(), { accountQueueShare: 2, queueWaitMs: 15_000 }),
+      nowMs: Date.now(),
+    }
+    const call = request(accountId, { job, affinity: { conversation: 7, targets } })
+    expect(await admit(call)).toMatchObject({ kind: 'admitted', isEnqueued: true, first: 2 })
+    const data = await redis.hget(`${queuePrefix(0)}:${DISPATCH_QUEUE}:${call.callId}`, 'data')
+    expect(JSON.parse(data!)).toEqual({ envelope: {}, sealedBody: 'x', first: 2 })
   })
 })

@@ -26,6 +26,7 @@ const PLAN: CallPlan = {
 const RATE = { limitRequests: 1, remainingRequests: 1, remainingTokens: 1, resetMs: 0 }
 const ADMITTED = {
   kind: 'admitted',
+  first: 0,
   holdPico: 100n,
   completionLimit: 90,
   accountOpenCalls: 1,
@@ -82,13 +83,13 @@ async function admit(answers: Array<AdmissionReply | Error>, idempotencyRecord: 
 }
 
 test('a call that was claimed with its admission runs once in the slot, and its content is not in its job', async () => {
-  const { ran, ...seen } = await admit([{ ...ADMITTED, isEnqueued: true, isClaimed: true }])
+  const { ran, ...seen } = await admit([{ ...ADMITTED, isEnqueued: true, isClaimed: true, first: 0 }])
   expect(seen).toEqual({ taken: 1, givenBack: 0, claims: ['worker'] })
   expect(ran).toEqual([[expect.objectContaining({ sealedBody: null }), REQUEST.content]])
 })
 
 test('one that is asked for again names the same slot', async () => {
-  const seen = await admit([LOADED, { ...ADMITTED, isEnqueued: true, isClaimed: true }])
+  const seen = await admit([LOADED, { ...ADMITTED, isEnqueued: true, isClaimed: true, first: 0 }])
   expect(seen).toMatchObject({
     taken: 1,
     givenBack: 0,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { readConversationId } from '../../../src/core/calls/conversation-id.ts'
+import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
+import { conversationHash, readConversationId } from '../../../src/core/calls/conversation-id.ts'
 
 const SESSION = '0f7a2b6e-5c1d-4f7e-9a54-0d3c2b1a9e88'
 
@@ -27,4 +28,30 @@ test.each([
   ['a text that is too long', {}, { session_id: 'x'.repeat(101) }, undefined],
 ])('the id of a conversation is read from %s', (_, headers, body, id) => {
   expect(readConversationId(headers, body)).toBe(id)
+})
+
+const hashOf = (messages: unknown[], more: Record<string, unknown> = {}, id?: string, account = 'acct_1') =>
+  conversationHash(parseChatRequest({ messages, ...more }).content, id, account)
+const system = { role: 'system', content: `Rules. ${'Be brief. '.repeat(1_000)}` }
+const user = { role: 'user', content: 'Where is the yard?' }
+const later = [user, { role: 'assistant', content: 'North.' }, { role: 'user', content: 'And the shed?' }]
+
+test('without an id, a conversation is known by its system text and the first message of its user', () => {
+  const hash = hashOf([system, user])
+  expect(hashOf([system, ...later])).toBe(hash)
+  expect(
+    hashOf([{ ...system, content: `x-anthropic-billing-header: cch=7f;\n${system.content}` }, user]),
+  ).toBe(hash)
+  const others = [
+    hashOf([system, { ...user, content: 'Where?' }]),
+    hashOf([{ ...system, content: `${system.content} Really.` }, user]),
+    hashOf([user]),
+    hashOf([system, user], {}, undefined, 'acct_2'),
+    hashOf([system, user], {}, 's-1'),
+  ]
+  expect(new Set([hash, ...others]).size).toBe(6)
+})
+
+test('the id of a client is its conversation, whatever its messages', () => {
+  expect(hashOf([system, user], {}, 's-1')).toBe(hashOf([user], {}, 's-1'))
 })
