@@ -322,7 +322,7 @@ const Settings = Type.Object({
   slowClientBufferBytes: integer(MEGABYTE, 'bytes that a client has not read; above that it is disconnected'),
   keptReplyBytesMax: integer(
     MEGABYTE,
-    'the largest response stored in Redis for repeats with the same `Idempotency-Key`, encrypted',
+    'the largest response stored in Redis for repeats with the same `Idempotency-Key`, or cached, encrypted',
   ),
   workerConcurrency: integer(
     400,

@@ -42,6 +42,7 @@ import { createSignInThrottle } from '../accounts/sign-in-throttle.ts'
 import { postLedger } from '../billing/ledger/ledger-store.ts'
 import { createByokKeyStore } from '../byok/byok-key-store.ts'
 import { createPromptLogStore, PROMPT_LOG_PURPOSE } from '../calls/prompt-logs/prompt-log-store.ts'
+import { createClearCachedResponses } from '../calls/protocol/response-cache.ts'
 import {
   createStoredResponseStore,
   STORED_RESPONSE_PURPOSE,
@@ -84,7 +85,7 @@ export type Accounts = ReturnType<typeof composeAccounts>
 
 /** Accounts, keys, members and what they store. The HTTP API and the commands share them. */
 export function composeAccounts(config: Readonly<Config>, clients: AccountClients, billing: Billing) {
-  const { postgres, reportsPostgres, reportsReplica, responsesPostgres, announce, clock } = clients
+  const { postgres, redis, reportsPostgres, reportsReplica, responsesPostgres, announce, clock } = clients
   const { masterKeys } = config
   const { holds, ledger } = billing
   const seal = (purpose: string) => createSealer(masterKeys, purpose)
@@ -122,6 +123,7 @@ export function composeAccounts(config: Readonly<Config>, clients: AccountClient
     retryDelivery: createRetryDelivery(postgres, deliveries),
     storedResponses: createStoredResponseStore(responsesPostgres, seal(STORED_RESPONSE_PURPOSE), logs),
     sentMails: createSentMailStore(postgres),
+    clearCachedResponses: createClearCachedResponses(redis),
     accountExport: createAccountExport({
       ...{ postgres: reportsReplica, ledger },
       latestPromptLogs: promptLogStore.latest,

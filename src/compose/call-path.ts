@@ -13,6 +13,7 @@ import { createCleanupTasks } from '../calls/cleanup-tasks.ts'
 import type { TakeSlotOfShard } from '../calls/in-process-link.ts'
 import { createCallBodies } from '../calls/protocol/call-bodies.ts'
 import { createCompletionArchive, createIdempotency, KEPT_REPLIES } from '../calls/protocol/idempotency.ts'
+import { CACHED_RESPONSES, createResponseCache } from '../calls/protocol/response-cache.ts'
 import type { Config } from '../config.ts'
 import { chooseAutoModels } from '../core/auto/auto-routing.ts'
 import { newId } from '../core/kernel/ids.ts'
@@ -47,7 +48,11 @@ export function composeCallTexts(
     ...KEPT_REPLIES,
     perAnswer: config.keptReplyBytesMax,
   })
-  return { bodies, archive }
+  const responseCache = createResponseCache(redis, createSealer(masterKeys, 'kept-reply'), {
+    ...CACHED_RESPONSES,
+    perAnswer: config.keptReplyBytesMax,
+  })
+  return { bodies, archive, responseCache }
 }
 
 /** Watches the epoch of a shard for as long as the process runs. */
@@ -117,7 +122,7 @@ export async function composeCallPaths(
     resources.defer(() => backlog.stop())
     // Its own turns: calls that wait for a server that hangs delay no other shard.
     const load = createLoadBound(places, undefined, undefined, backlog.isFull)
-    return { hub, admission, dispatch, load, idempotency }
+    return { hub, admission, dispatch, load, idempotency, responseCache: texts.responseCache }
   }
   const paths = await Promise.all(queues.calls.map(composePath))
   return { apiId, paths, pathOf: (accountId: string) => paths[shardOf(accountId, redis)]! }

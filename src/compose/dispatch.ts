@@ -77,7 +77,7 @@ export async function startDispatchRole(
   const budget = createRetryBudget({ redis, limits, now: Date.now, logger })
   resources.defer(() => budget.close())
   const queues = openQueues(redis, resources)
-  const { bodies, archive } = composeCallTexts('dispatch', config, clients)
+  const { bodies, archive, responseCache } = composeCallTexts('dispatch', config, clients)
   const heldBodies = createHeldBodies(bodies, config)
   const files = await openBodyStore(config)
   resources.defer(() => files.close())
@@ -107,7 +107,7 @@ export async function startDispatchRole(
     const { dispatch: dispatchQueue, settlement, callJobs } = queues.calls[shard]!
     const calls = new RunningCalls(Math.floor(KEPT_OUTBOX_BYTES / served.length))
     const worker = await composeDispatch({
-      ...{ shard, jobs, calls, callJobs, dispatchQueue, archive, chain, countCall, logger },
+      ...{ shard, jobs, calls, callJobs, dispatchQueue, archive, responseCache, chain, countCall, logger },
       redis: redis.shard(shard),
       subscriber: subscriber.shard(shard),
       localHub: localHub && (() => localHub(shard)),

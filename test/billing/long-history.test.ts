@@ -301,6 +301,7 @@ async function runEverything(): Promise<void> {
     ...{
       passwordCheck: async () => '',
       forgetCards: async () => undefined,
+      clearCachedResponses: async () => 0,
       announce,
     },
     adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, holds }),

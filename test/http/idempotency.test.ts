@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { createClearCachedResponses } from '../../src/calls/protocol/response-cache.ts'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { testStack } from '../helpers/resources.ts'
-import { type Call, caller, completionOf, expectError, readStream } from './wire.ts'
+import { type Call, caller, completionOf, expectError, readStream, textOf } from './wire.ts'
 
 let call: Call
 let accountId: string
@@ -210,6 +211,132 @@ describe('an Idempotency-Key', () => {
     expect(balancePico).toBe(
       parseUsd('1.00') - (BigInt(prompt) * 1_000_000n + BigInt(completion) * 2_000_000n),
     )
+  })
+})
+
+describe('a request with x-shuntyard-cache', () => {
+  const cached = { 'x-shuntyard-cache': '600' }
+  const say = (content: string) => ({ model: 'test/plain', messages: [{ role: 'user', content }] })
+  const stateOf = ({ headers }: Response) => headers.get('x-shuntyard-cache')
+
+  test.each([false, true])(
+    'is answered once by a provider, and then at no cost (stream: %s)',
+    async (stream) => {
+      const account = await stack.account('1.00')
+      const by = caller(stack, account)
+      const before = stack.providers.log.received
+      const body = { ...say('Ask it twice.'), stream }
+      const read = async (response: Response) => {
+        const text = await response.text()
+        const parsed = stream ? readStream(text).chunks : [JSON.parse(text)]
+        return { id: parsed[0].id as string, said: parsed.map(({ choices, usage }) => ({ choices, usage })) }
+      }
+      const miss = await by(body, { headers: cached, url: first })
+      expect(stateOf(miss)).toBe('miss')
+      const original = await read(miss)
+      const { metadata, ...same } = { ...body, metadata: { run: '2' } }
+      for (const [url, sent] of [
+        [second, { ...same, metadata }],
+        [first, body],
+      ] as const) {
+        const hit = await by(sent, { headers: cached, url })
+        expect([hit.status, stateOf(hit), hit.headers.get('x-shuntyard-cache-age')]).toEqual([
+          200,
+          'hit',
+          '0',
+        ])
+        const repeat = await read(hit)
+        expect(repeat.said).toEqual(original.said)
+        expect(repeat.id).not.toBe(original.id)
+      }
+      expect(stack.providers.log.received).toBe(before + 1)
+      await expect
+        .poll(() => stack.postgres.callRecord.count({ where: { accountId: account.accountId } }))
+        .toBe(3)
+      await stack.settled(account.accountId)
+      const records = await stack.postgres.callRecord.findMany({
+        where: { accountId: account.accountId },
+        orderBy: { id: 'asc' },
+      })
+      expect(records[0]!.chargePico).toBeGreaterThan(0n)
+      for (const record of records.slice(1))
+        expect(record).toMatchObject({
+          ...{ chargePico: 0n, holdPico: 0n, status: 'completed', finishReason: 'stop' },
+          labels: { cached: original.id },
+        })
+      const { balancePico } = await stack.postgres.account.findUniqueOrThrow({
+        where: { id: account.accountId },
+      })
+      expect(balancePico).toBe(parseUsd('1.00') - records[0]!.chargePico)
+      expect(await stack.command('audit')).toMatchObject({ code: 0 })
+    },
+  )
+
+  test('is another one for another account, model, body, surface or age, and with zdr or a refusal to be stored', async () => {
+    const account = await stack.account('1.00')
+    const by = caller(stack, account)
+    const body = say('Ask it of everyone.')
+    await completionOf(await by(body, { headers: cached }))
+    const stranger = caller(stack, await stack.account('1.00'))
+    expect(stateOf(await stranger(body, { headers: cached }))).toBe('miss')
+    for (const other of [
+      { ...body, model: 'test/paced', max_tokens: 5 },
+      { ...body, temperature: 0.5 },
+      { ...body, stream: true },
+    ])
+      expect(stateOf(await by(other, { headers: cached }))).toBe('miss')
+    const extended = await fetch(`${first}/v2/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json', ...cached },
+      body: JSON.stringify(body),
+    })
+    expect(stateOf(extended)).toBe('miss')
+    expect(stateOf(await by(body))).toBeNull()
+    for (const provider of [{ zdr: true }, { data_collection: 'deny' }])
+      for (let turn = 0; turn < 2; turn++)
+        expect(stateOf(await by({ ...body, provider }, { headers: cached }))).toBe('miss')
+    expect(stateOf(await by(body, { headers: cached }))).toBe('hit')
+    expect(stateOf(await by(body, { headers: { 'x-shuntyard-cache': '0' } }))).toBeNull()
+    const refused = await by(body, { headers: { 'x-shuntyard-cache': 'yes' } })
+    expect((await expectError(refused, 400, 'invalid_request')).param).toBe('x-shuntyard-cache')
+  })
+
+  test('is not stored when it was cut off or failed, or after the account cleared its cache', async () => {
+    const account = await stack.account('1.00')
+    const by = caller(stack, account)
+    const cut = { ...say('Cut this short.'), max_tokens: 3 }
+    const broken = { ...say('Break this.'), model: 'test/cut', stream: true }
+    for (const body of [cut, cut, broken, broken]) {
+      const response = await by(body, { headers: cached })
+      expect(stateOf(response)).toBe('miss')
+      await response.text()
+    }
+    const body = say('Forget this.')
+    await completionOf(await by(body, { headers: cached }))
+    await completionOf(await by(body, { headers: cached }))
+    expect(await createClearCachedResponses(stack.redis)(account.accountId)).toBe(1)
+    expect(stateOf(await by(body, { headers: cached }))).toBe('miss')
+  })
+
+  test('counts against the rate limits of its key, and many at once are the same answer', async () => {
+    const { accountId, key } = await stack.account('1.00')
+    const by = caller(stack, { key })
+    const body = say('Ask it when broke.')
+    const miss = await by(body, { headers: cached })
+    await completionOf(miss)
+    const left = (response: Response) => Number(response.headers.get('x-ratelimit-remaining-requests'))
+    const hit = await by(body, { headers: cached })
+    expect(stateOf(hit)).toBe('hit')
+    expect(left(hit)).toBe(left(miss) - 1)
+    const fresh = { ...body, top_p: 0.5 }
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, (_, index) =>
+        by(fresh, { headers: cached, url: index % 2 ? first : second }).then(textOf),
+      ),
+    )
+    expect(new Set(answers).size).toBe(1)
+    await stack.settled(accountId)
+    expect(await stack.command('audit')).toMatchObject({ code: 0 })
   })
 })
 

@@ -364,6 +364,7 @@ export class Gateway {
         catalog: () => CATALOG,
         bodies: BODIES_IN_JOBS,
         archive: NO_ARCHIVE,
+        responseCache: { keep: async () => undefined, drop: async () => undefined },
         concurrency: SLOTS,
         pool,
         lockMs: LOCK_MS,

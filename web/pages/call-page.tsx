@@ -71,6 +71,11 @@ function CallView({ call }: { call: CallDetail }) {
               App: call.labels?.title,
               Referer: call.labels?.referer,
               Session: call.labels?.session && <SessionLink id={call.labels.session} />,
+              'From the cache': call.labels?.cached && (
+                <Link to="/calls/$id" params={{ id: call.labels.cached }}>
+                  {call.labels.cached}
+                </Link>
+              ),
               Metadata: call.labels?.metadata && <Metadata pairs={call.labels.metadata} />,
             }}
           />

@@ -40,6 +40,8 @@ export function createAccountDeletion(deps: {
   /** Removes the account at payment providers, with the saved card. */
   forgetCards: (accountId: string) => Promise<void>
   announce: (change: KeyChange) => Promise<void>
+  /** Removes the account's responses from the response cache. They expire within a day in any case. */
+  clearCachedResponses: (accountId: string) => Promise<unknown>
   logger: Logger
 }) {
   const { postgres, holds } = deps
@@ -120,6 +122,12 @@ export function createAccountDeletion(deps: {
       })
       deps.logger.info({ accountId: account.id }, 'account deleted by its holder')
       await deps.announce({ accountId: account.id })
+      await deps.clearCachedResponses(account.id).catch((error: unknown) => {
+        deps.logger.warn(
+          { err: error, accountId: account.id },
+          'cached responses of a deleted account not removed',
+        )
+      })
     },
   }
 }

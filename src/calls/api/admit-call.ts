@@ -10,7 +10,12 @@ import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import { type BudgetScope, budgetsOf, drawText, type RunningBudget } from '../../core/billing/budget.ts'
 import { writeBody } from '../../core/calls/call-body.ts'
-import { type CallEnvelope, type Candidate, startingWith } from '../../core/calls/call-job.ts'
+import {
+  type CachedUnder,
+  type CallEnvelope,
+  type Candidate,
+  startingWith,
+} from '../../core/calls/call-job.ts'
 import type { CallLabels } from '../../core/calls/call-labels.ts'
 import { conversationHash } from '../../core/calls/conversation-id.ts'
 import { type QueueTurnSettings, queuePriority, queueTurn } from '../../core/calls/fair-queue.ts'
@@ -93,6 +98,10 @@ export interface Caller {
   labels?: CallLabels | undefined
   /** See CallEnvelope. */
   conversation?: string | undefined
+  /** How old a cached response may be that answers the call; absent: it asked for none. */
+  cacheSeconds?: number | undefined
+  /** The path of the route, as part of what is cached. */
+  surface?: string | undefined
   /**
    * Called with the state of the key's rate limits, whether the call is admitted or refused. `limited`: no call of the
    * key or account is admitted until then.
@@ -150,15 +159,25 @@ export function planCall(
 export async function admitCall(
   request: CallRequest,
   caller: Pick<Caller, 'key' | 'requestId' | 'bodyBytes' | 'labels' | 'conversation'>,
-  known: { callId: CallId; idempotencyRecord: string | null; plan?: CallPlan | undefined },
+  known: {
+    callId: CallId
+    idempotencyRecord: string | null
+    plan?: CallPlan | undefined
+    cache?: CachedUnder | undefined
+  },
   deps: AdmissionDependencies,
 ): Promise<AdmittedCall> {
   const { limits } = deps
   const { key } = caller
-  const { callId, idempotencyRecord, plan = planCall(request, key, caller.labels?.session, deps) } = known
+  const {
+    callId,
+    idempotencyRecord,
+    cache,
+    plan = planCall(request, key, caller.labels?.session, deps),
+  } = known
   const now = deps.clock()
   const budgets = budgetsOf(key, now)
-  const wanted = envelopeOf(request, caller, { callId, idempotencyRecord, plan, now, budgets }, deps)
+  const wanted = envelopeOf(request, caller, { callId, idempotencyRecord, cache, plan, now, budgets }, deps)
   const turn = queueTurn(now, limits)
   const slot = idempotencyRecord === null ? (deps.takeSlot?.() ?? undefined) : undefined
   const isSentAlong = !slot && idempotencyRecord === null && caller.bodyBytes <= SENT_ALONG_BYTES
@@ -224,6 +243,7 @@ function envelopeOf(
   call: {
     callId: CallId
     idempotencyRecord: string | null
+    cache: CachedUnder | undefined
     plan: CallPlan
     now: number
     budgets: readonly RunningBudget[]
@@ -231,7 +251,7 @@ function envelopeOf(
   deps: AdmissionDependencies,
 ): CallEnvelope {
   const { limits } = deps
-  const { callId, idempotencyRecord, plan, now, budgets } = call
+  const { callId, idempotencyRecord, cache, plan, now, budgets } = call
   const traceparent = currentTraceparent()
   return {
     id: callId,
@@ -248,6 +268,7 @@ function envelopeOf(
     holdPico: String(plan.worstCase),
     leastCallPico: String(leastCallCost(deps.catalog())),
     idempotencyRecord,
+    ...(cache && { cache }),
     ...(budgets.length > 0 && { draws: drawText(budgets) }),
     // Read before the hold is taken: an epoch that is too old is harmless, one that is too new is not.
     epoch: deps.epoch(),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.ts'
+import type { CachedUnder, CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.ts'
 import type { CallRequest } from '../../core/calls/kinds/call-kinds.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
@@ -14,6 +14,7 @@ import {
   keyUse,
   responseNotKept,
 } from '../protocol/idempotency.ts'
+import type { ResponseCache } from '../protocol/response-cache.ts'
 import {
   ADMISSION_WAIT_MS,
   type AdmissionDependencies,
@@ -21,7 +22,9 @@ import {
   admitCall,
   admitRepeat,
   type Caller,
+  planCall,
 } from './admit-call.ts'
+import type { CachedCall } from './cached-call.ts'
 import type { AdmittedCall, DispatchDependencies } from './enqueue-and-wait.ts'
 import type { LoadBound } from './load-bound.ts'
 import { overloaded } from './overloaded.ts'
@@ -30,6 +33,7 @@ export interface StartCallDependencies {
   admission: AdmissionDependencies
   dispatch: DispatchDependencies
   idempotency: Idempotency
+  responseCache: ResponseCache
   /** Limits the calls of this instance. */
   load: LoadBound
 }
@@ -52,11 +56,15 @@ export function startCall(
   /** An id, and a plan, that were made before the call starts. */
   known: { callId?: CallId | undefined; plan?: CallPlan | undefined },
   deps: StartCallDependencies,
-): Promise<AdmittedCall | RepeatedCall> {
+): Promise<AdmittedCall | RepeatedCall | CachedCall> {
   const { key, idempotencyKey, fingerprint, noteRate } = caller
   return deps.load.enter(key.accountId, async () => {
     const { admission, dispatch, idempotency } = deps
-    const { plan, callId = newCallId(dispatch.clock()) } = known
+    const { callId = newCallId(dispatch.clock()) } = known
+    const cacheable =
+      caller.cacheSeconds !== undefined && !known.plan && (await findCached(request, caller, callId, deps))
+    if (cacheable && 'hit' in cacheable) return cacheable.hit
+    const { plan, cache } = cacheable || { plan: known.plan, cache: undefined }
     const use = idempotencyKey === null ? null : keyUse(key.accountId, idempotencyKey, fingerprint, callId)
     const deadline = dispatch.clock() + ADMISSION_WAIT_MS
     for (let isCounted = false; use; isCounted = true) {
@@ -69,7 +77,7 @@ export function startCall(
     }
 
     try {
-      const ids = { callId, plan, idempotencyRecord: use?.digest ?? null }
+      const ids = { callId, plan, cache, idempotencyRecord: use?.digest ?? null }
       const admitted = await inTime(admitCall(request, caller, ids, admission), deps, (late) =>
         undoLate(late, admission),
       )
@@ -88,6 +96,34 @@ export function startCall(
       throw error
     }
   })
+}
+
+/**
+ * Looks for the response to a request that was answered before. It is planned first, so that a key gets no response of a
+ * model that it may not use; a request that no provider may keep is not looked for, and not stored.
+ */
+async function findCached(
+  request: CallRequest,
+  caller: Caller,
+  callId: CallId,
+  deps: StartCallDependencies,
+): Promise<{ hit: CachedCall } | { plan: CallPlan; cache: CachedUnder | undefined }> {
+  const { key, cacheSeconds: seconds = 0, surface = '' } = caller
+  const { dispatch, responseCache } = deps
+  const plan = planCall(request, key, caller.labels?.session, deps.admission)
+  const { zdr, dataCollection } = request.preferences
+  if (zdr || dataCollection === 'deny') return { plan, cache: undefined }
+  const { requestDigest } = await import('../protocol/response-cache.ts')
+  const cache = { digest: requestDigest(surface, request, key.allowList), seconds }
+  const reading = responseCache.find(key.accountId, cache.digest).catch((error: unknown) => {
+    dispatch.logger.warn({ err: error, callId }, 'cached response not read')
+    return null
+  })
+  const found = await inTime(reading, deps)
+  if (!found || dispatch.clock() - found.storedAt > seconds * 1000) return { plan, cache }
+  await countRepeat(caller, callId, deps)
+  const { cachedCall } = await import('./cached-call.ts')
+  return { hit: cachedCall(found, request, caller, callId, dispatch) }
 }
 
 /** Its client got an error meanwhile. */

@@ -193,7 +193,7 @@ const readRecord = (callId: CallId, envelope: string | null, ended: string | nul
 })
 
 /** The envelope fields that a repeat needs. */
-const responseEnvelope = (envelope: CallEnvelope): ResponseEnvelope => ({
+export const responseEnvelope = (envelope: CallEnvelope): ResponseEnvelope => ({
   id: envelope.id,
   accountId: envelope.accountId,
   requestedModel: envelope.requestedModel,

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { settlementOf } from '../../core/billing/settlement.ts'
 import { readBody } from '../../core/calls/call-body.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
-import type { CallEnvelope, SettlementRecord } from '../../core/calls/call-job.ts'
+import type { CachedUnder, CallEnvelope, SettlementRecord } from '../../core/calls/call-job.ts'
 import { type CallOutcome, failedCall, lastFrameOf } from '../../core/calls/call-outcome.ts'
 import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
@@ -16,7 +16,8 @@ import { Interrupted } from '../../platform/process/interruptible.ts'
 import { DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
 import type { FleetTime } from '../../platform/redis/fleet-clock.ts'
 import type { CallBodies } from '../protocol/call-bodies.ts'
-import type { CompletionArchive } from '../protocol/idempotency.ts'
+import { type CompletionArchive, responseEnvelope } from '../protocol/idempotency.ts'
+import type { ResponseCache } from '../protocol/response-cache.ts'
 import type { AttemptChain } from './attempts/attempt-chain.ts'
 import { boundedConversions } from './attempts/bounded-conversions.ts'
 import { CallOutbox } from './call-outbox.ts'
@@ -37,6 +38,7 @@ export interface CallRunnerDependencies {
   catalog: () => CatalogSnapshot
   bodies: Pick<CallBodies, 'read'>
   archive: CompletionArchive
+  responseCache: Pick<ResponseCache, 'keep' | 'drop'>
   /** Approximate maximum size of a response that is kept for repeats. */
   wholeCompletionBytesMax: number
   finish: FinishCall
@@ -79,7 +81,7 @@ export async function runCall(claimed: ClaimedCall, deps: CallRunnerDependencies
     callId: envelope.id,
     channel: envelope.replyChannel,
     generation: claimed.generation,
-    wholeUpToBytes: envelope.idempotencyRecord === null ? 0 : deps.wholeCompletionBytesMax,
+    wholeUpToBytes: envelope.idempotencyRecord === null && !envelope.cache ? 0 : deps.wholeCompletionBytesMax,
   })
   const call = deps.calls.add(claimed, outbox)
   try {
@@ -224,6 +226,7 @@ async function stepFor(
   const settlement = settlementOf(outcome, envelope, deps.catalog(), times)
   const last = lastFrameOf(outcome, envelope, settlement.chargePico)
   const record = { ...settlement, ...(await closeKey(settlement, last, envelope, outbox, deps)) }
+  if (envelope.cache) await cacheResponse(call, outcome, envelope.cache, last, deps)
   return {
     record,
     hold: endedHold(envelope, BigInt(record.chargePico)),
@@ -301,6 +304,30 @@ async function closeKey(
     logger.warn({ err: error, callId: id }, 'idempotency record not updated')
   }
   return runsAnew ? {} : { idempotencyDigest: idempotencyRecord }
+}
+
+/**
+ * Stores a whole response before its client has its end, so that the client's next request finds it; drops it again if
+ * the call then ends otherwise, which is not charged.
+ */
+async function cacheResponse(
+  { envelope, outbox: { frames } }: RunningCall,
+  outcome: CallOutcome,
+  cache: CachedUnder,
+  last: FrameBody,
+  { responseCache, clock, logger }: CallRunnerDependencies,
+): Promise<void> {
+  const { id, accountId } = envelope
+  try {
+    const { mayBeCached } = await import('../protocol/response-cache.ts')
+    if (outcome.status !== 'completed') await responseCache.drop(accountId, cache)
+    else if (frames && mayBeCached(outcome)) {
+      const response = { envelope: responseEnvelope(envelope), frames: [...frames, last], storedAt: clock() }
+      await responseCache.keep(accountId, cache, response)
+    }
+  } catch (error) {
+    logger.warn({ err: error, callId: id }, 'response not cached')
+  }
 }
 
 type CountCall = CallRunnerDependencies['countCall']

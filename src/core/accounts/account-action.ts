@@ -16,6 +16,7 @@ export const ACCOUNT_ACTIONS = [
   'key.revoked',
   'key.secret_rotated',
   'key.prompt_logs_deleted',
+  'cached_responses.deleted',
   'top_up.opened',
   'auto_top_up.set',
   'saved_card.requested',

@@ -64,6 +64,8 @@ const Labels = Type.Object({
   preset: Type.Optional(Type.String()),
   /** The conversation that it belongs to. */
   session: Type.Optional(Type.String()),
+  /** The call whose response this one repeats, from the response cache. */
+  cached: Type.Optional(Type.String()),
 })
 export type Labels = Static<typeof Labels>
 

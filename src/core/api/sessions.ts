@@ -185,6 +185,9 @@ export const DeleteAccountBody = Type.Object(
 )
 export type DeleteAccountBody = Static<typeof DeleteAccountBody>
 
+/** DELETE /console/api/cached-responses → 200 ClearedCache. */
+export const ClearedCache = Type.Object({ deleted: Type.Integer() })
+
 /** POST /console/api/session/account → 200 SessionView: later requests act on this account; 404 for an account of others. */
 export const ActOnBody = Type.Object({ account_id: line('account_id', 1, 64) }, CLOSED)
 export type ActOnBody = Static<typeof ActOnBody>

@@ -91,7 +91,7 @@ export function unservedSettlement(
     | 'admittedAt'
   >,
   status: CallStatus,
-  errorCode: ErrorCode,
+  errorCode: ErrorCode | null,
   finishedAt: number,
   deliveredTokens = 0,
 ): SettlementRecord {

@@ -55,6 +55,12 @@ export interface Candidate {
   providerKeyId?: string
 }
 
+/** The entry of the response cache for a request, and how long the response is kept there. */
+export interface CachedUnder {
+  digest: string
+  seconds: number
+}
+
 /** Everything about a call except its text. Operators may see it in the queue's dashboard. */
 export interface CallEnvelope {
   id: CallId
@@ -79,6 +85,8 @@ export interface CallEnvelope {
    * client leaves, because a repeat may request its response.
    */
   idempotencyRecord: string | null
+  /** Where its response is cached if it is complete; absent: nowhere. */
+  cache?: CachedUnder
   /** The budgets that the hold was taken from, see drawText; absent: none. */
   draws?: string
   /** The completion limit that a short balance or budget afforded; absent: not reduced. */

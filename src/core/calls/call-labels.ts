@@ -13,6 +13,8 @@ export interface CallLabels {
   preset?: string
   /** The id of the conversation that it belongs to; see readConversationId. */
   session?: string
+  /** The call whose response this one repeats, from the response cache. */
+  cached?: string
 }
 
 const TITLE_CHARS_MAX = 100

@@ -2,9 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../accounts/account-store.ts'
 import { type ReadResponse, wantedWhole } from '../../calls/stored-responses/stored-response-store.ts'
-import { DeleteAccountBody } from '../../core/api/sessions.ts'
+import { ClearedCache, DeleteAccountBody } from '../../core/api/sessions.ts'
 import { jsonArrayOf, readStored } from '../account-api/stored-reads.ts'
-import { signedIn } from '../plugins/session.ts'
+import { actingOn, signedIn } from '../plugins/session.ts'
 import { createWindowLimit } from '../window-limit.ts'
 import { organisationOf } from './organisations/acting-organisation.ts'
 
@@ -28,10 +28,10 @@ const withResponses = (exported: string, turns: readonly ReadResponse[]): Buffer
     Buffer.from('\n}'),
   ])
 
-/** Export and deletion of the stored data of the signed-in person, and of the session's organisation. */
+/** Export and deletion of the stored data, and of the cached responses, of the signed-in person, and of the session's organisation. */
 export const accountDataRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { storedResponses } = app.calls
-  const { accountExport, accountDeletion, cookies, clock } = app.accounts
+  const { accountExport, accountDeletion, clearCachedResponses, cookies, clock } = app.accounts
   const { consoleSlots } = app.billing
   const ofSession = { onRequest: [app.requireSession] }
   const ofOwner = { onRequest: [app.requirePermission('ownership')] }
@@ -72,6 +72,14 @@ export const accountDataRoutes: FastifyPluginAsyncTypebox = async (app) => {
     await accountDeletion.delete(person, { personId: person.id, ...confirmed(request.body) })
     cookies.clear(reply, 'account')
     return reply.code(204).send()
+  })
+
+  const clearing = { onRequest: [app.requirePermission('keys')], schema: { response: { 200: ClearedCache } } }
+  app.delete('/cached-responses', clearing, async (request) => {
+    const { id } = actingOn(request).account
+    const deleted = await clearCachedResponses(id)
+    if (deleted > 0) await app.recordAction(request, 'cached_responses.deleted', id, { deleted })
+    return { deleted }
   })
 
   app.get('/organisation/export', { onRequest: [...ofOwner.onRequest, app.weighBody] }, (request, reply) =>

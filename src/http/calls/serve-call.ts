@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { StandardKey } from '../../accounts/key-cache.ts'
 import type { Caller } from '../../calls/api/admit-call.ts'
 import { attachCall } from '../../calls/api/attach-call.ts'
+import type { CachedCall } from '../../calls/api/cached-call.ts'
 import { type AdmittedCall, dispatchCall } from '../../calls/api/enqueue-and-wait.ts'
 import type { CallSink, PendingCall } from '../../calls/api/pending-call.ts'
 import { type RepeatedCall, type StartCallDependencies, startCall } from '../../calls/api/start-call.ts'
@@ -141,6 +142,7 @@ export async function serveCall(
   request.callStarted?.(envelope.id)
   if (envelope.affordedLimit !== undefined) reply.header('x-completion-limit', envelope.affordedLimit)
   const ignored = [...(options.ignored ?? []), ...(envelope.ignoredParameters ?? [])]
+  if (caller.cacheSeconds !== undefined) noteCache(started, reply)
   if (ignored.length > 0) reply.header('x-ignored-parameters', ignored.slice(0, IGNORED_MAX).join(', '))
   // Nothing is awaited after this, so that the request's text is freed while its response is sent.
   const writer = watch(
@@ -149,6 +151,7 @@ export async function serveCall(
       : new CompletionCollector(envelope, format),
     envelope,
   )
+  if (started.kind === 'cached') return sendCached(started, writer, reply, deps.files)
   const log = prompt ? logged(started, key, prompt, writer, deps) : null
   const pending = relay(started, call, options, log?.sink ?? writer, reservation, shard, log?.end)
   if (log && !background) whenResponseCloses(reply.raw, log.end)
@@ -156,7 +159,12 @@ export async function serveCall(
   return send(writer, pending, { inBackground: background !== undefined }, reply, deps.files)
 }
 
-function callerOf(key: StandardKey, { fingerprint, preset }: ServeOptions, request: FastifyRequest): Caller {
+function callerOf(
+  key: StandardKey,
+  { fingerprint, preset, plan, background }: ServeOptions,
+  request: FastifyRequest,
+): Caller {
+  const isCacheable = fingerprint !== null && !plan && !background
   const session = readConversationId(request.headers, request.body)
   return {
     key,
@@ -166,6 +174,8 @@ function callerOf(key: StandardKey, { fingerprint, preset }: ServeOptions, reque
     bodyBytes: request.bodyBytes,
     labels: readCallLabels(request.headers, request.body, { preset, session }),
     conversation: isTraced() ? session : undefined,
+    cacheSeconds: isCacheable ? cacheSeconds(request) : undefined,
+    surface: request.routeOptions.url,
     noteRate: request.noteRate.bind(request),
   }
 }
@@ -209,6 +219,40 @@ function idempotencyKey({ headers }: FastifyRequest): string | null {
   if (given === undefined) return null
   if (typeof given === 'string' && IDEMPOTENCY_KEY.test(given)) return given
   throw invalid('Idempotency-Key', '`Idempotency-Key` must be 1 to 255 printable ASCII characters.')
+}
+
+/** Maximum age of a cached response, a day. */
+const CACHE_SECONDS_MAX = 86_400
+
+/** How old a response from the cache may be, by the header `x-shuntyard-cache`; undefined: the call does not use it. */
+function cacheSeconds({ headers }: FastifyRequest): number | undefined {
+  const given = headers['x-shuntyard-cache']
+  if (given === undefined) return undefined
+  const seconds = /^\d{1,5}$/.test(String(given)) ? Number(given) : Number.NaN
+  if (!(seconds <= CACHE_SECONDS_MAX))
+    throw invalid('x-shuntyard-cache', `\`x-shuntyard-cache\` must be seconds, 0 to ${CACHE_SECONDS_MAX}.`)
+  return seconds === 0 ? undefined : seconds
+}
+
+function noteCache(started: AdmittedCall | RepeatedCall | CachedCall, reply: FastifyReply): void {
+  const isHit = started.kind === 'cached'
+  reply.header('x-shuntyard-cache', isHit ? 'hit' : 'miss')
+  if (isHit) reply.header('x-shuntyard-cache-age', started.ageSeconds)
+}
+
+/** Sends a cached response, of which nothing is left to come. */
+async function sendCached(
+  call: CachedCall,
+  writer: CompletionWriter,
+  reply: FastifyReply,
+  files: BodyStore,
+): Promise<FastifyReply> {
+  const { replayCached } = await import('../../calls/api/cached-call.ts')
+  replayCached(call, writer)
+  const body = await writer.body
+  if (body === null) return reply.hijack()
+  if (typeof body === 'string') return reply.type('application/json; charset=utf-8').send(body)
+  return sendWholeBody(body, reply, { files, lost: () => undefined })
 }
 
 async function send(

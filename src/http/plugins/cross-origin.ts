@@ -12,6 +12,8 @@ const EXPOSED_HEADERS = [
   'x-request-id',
   'x-completion-limit',
   'x-ignored-parameters',
+  'x-shuntyard-cache',
+  'x-shuntyard-cache-age',
   'retry-after',
   'x-ratelimit-limit-requests',
   'x-ratelimit-remaining-requests',

@@ -43,6 +43,8 @@ export interface ApiAccounts {
   accounts: AccountStore
   accountActions: AccountActionStore
   accountExport: AccountExport
+  /** Removes what the response cache has of an account, and returns how many. */
+  clearCachedResponses: (accountId: string) => Promise<number>
   accountDeletion: AccountDeletion
   organisations: OrganisationStore
   members: MemberStore

@@ -175,6 +175,18 @@ export function idempotencyKeys(shard: number) {
   }
 }
 
+/** The response cache of a shard's accounts. */
+export function responseCacheKeys(shard: number) {
+  const tag = `${tagOf(shard)}:cached`
+  return {
+    /** A sealed response, see src/calls/protocol/response-cache.ts. */
+    entry: (accountId: string, digest: string): string => `${tag}:${accountId}:${digest}`,
+    absent: absentKey(shard),
+    /** Prefix of the counters of what is stored. */
+    counts: `${tag}:counts`,
+  }
+}
+
 /** Data for operators. */
 const OPERATIONS = `${FLEET}:ops`
 /** Sorted set: id of each process by the unix ms of its last report. */

@@ -47,6 +47,7 @@ const PERMITTED: Record<string, string> = {
   'POST /keys/:id/revoke': KEY_MAKERS,
   'POST /keys/:id/rotate-secret': KEY_MAKERS,
   'DELETE /keys/:id/prompt-logs': KEY_MAKERS,
+  'DELETE /cached-responses': KEY_MAKERS,
   'GET /calls/:id/prompt-log': KEY_MAKERS,
   'GET /models/:id/providers': ALL,
   'GET /billing': PAYERS,

@@ -4,6 +4,7 @@ import type { Labels } from '../../../src/core/api/calls.ts'
 export const labelTexts = (labels: Labels | null | undefined): string[] => [
   ...(labels?.title ? [labels.title] : []),
   ...(labels?.referer ? [labels.referer] : []),
+  ...(labels?.cached ? ['from the cache'] : []),
   ...(labels?.preset ? [`@preset/${labels.preset}`] : []),
   ...Object.entries(labels?.metadata ?? {}).map(([name, value]) => `${name}=${value}`),
 ]
