@@ -66,3 +66,11 @@ function luminance(colour: string): number {
   })
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
+
+test('red buttons confirm, and no button on a page is red at rest', () => {
+  const red = /<(?:Action|Operator)?Button\s(?:\s*(?:icon|size|needs|about)=\S+)*\s*kind="danger"/
+  const pages = globSync('web/{app,components,pages}/**/*.tsx', { cwd: ROOT })
+  const found = pages.filter((path) => red.test(read(path)))
+  // It is the second of two clicks.
+  expect(found).toEqual(['web/pages/playground/history-dialog.tsx'])
+})

@@ -119,6 +119,14 @@ export const accountsQuery = (search: string | undefined) =>
 export const accountCallsQuery = (account: string, from: string) =>
   readOf<Page<OperatorCall>>(`/admin/api/calls${queryString({ account, from, limit: 10 })}`, CALM_MS)
 
+const FAILURES_MAX = 20
+
+export const accountFailuresQuery = (account: string, from: string) =>
+  readOf<Page<OperatorCall>>(
+    `/admin/api/calls${queryString({ account, from, status: 'failed', limit: FAILURES_MAX })}`,
+    CALM_MS,
+  )
+
 export const accountMailsQuery = (id: string) => listOf<SentMailView>(path`/admin/api/accounts/${id}/mails`)
 
 export const refusalsQuery = (filter: { account: string | undefined; from: string }) =>

@@ -79,7 +79,13 @@ export const operatorRoutes = [
     searchPage(operatorRoute, '/admin/calls', readCallFilters, pages.calls, 'OperatorCallsPage'),
     page(operatorRoute, '/admin/calls/$id', pages.call, 'OperatorCallPage'),
     searchPage(operatorRoute, '/admin/accounts', textParameters('search'), pages.accounts, 'AccountsPage'),
-    page(operatorRoute, '/admin/accounts/$id', pages.account, 'OperatorAccountPage'),
+    searchPage(
+      operatorRoute,
+      '/admin/accounts/$id',
+      textParameters('tab'),
+      pages.account,
+      'OperatorAccountPage',
+    ),
     modelsRoute.addChildren([
       searchPage(modelsRoute, '/', textParameters('days', 'group'), pages.margin, 'MarginPage'),
       // Ids of models hold slashes, so the rest of the path is the id.

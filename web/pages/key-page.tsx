@@ -102,9 +102,7 @@ function KeyActions({ apiKey }: { apiKey: KeyView }) {
       <Button icon={RotateCw} dialog={(close) => <RotateSecretDialog apiKey={apiKey} onClose={close} />}>
         New secret
       </Button>
-      <Button kind="danger" dialog={(close) => <RevokeKeyDialog apiKey={apiKey} onClose={close} />}>
-        Revoke
-      </Button>
+      <Button dialog={(close) => <RevokeKeyDialog apiKey={apiKey} onClose={close} />}>Revoke</Button>
     </>
   )
 }

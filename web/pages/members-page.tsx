@@ -116,7 +116,6 @@ function Members(props: { list: MemberList; mayManage: boolean; mayBudget: boole
                 {mayChange(one) && !one.is_you && (
                   <Button
                     size="small"
-                    kind="danger"
                     about={one.email}
                     dialog={(close) => (
                       <RemoveMemberDialog member={one} members={list.data} onClose={close} />
@@ -182,7 +181,6 @@ function InvitationActions({ invitation: { id, email } }: { invitation: Invitati
       </ActionButton>
       <ActionButton
         {...button}
-        kind="danger"
         action={{
           send: () => requestJson('DELETE', path`/console/api/members/invitations/${id}`),
           stale,

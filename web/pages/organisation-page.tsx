@@ -53,14 +53,13 @@ export function OrganisationPage() {
             </div>
           </Panel>
         )}
-        <Panel title="Danger zone" padded danger>
+        <Panel title="Danger zone" padded>
           <p>
             Leaving removes your access immediately. The last owner cannot leave: make another member an
             owner, or delete the organisation.
           </p>
           <div className="row">
             <Button
-              kind="danger"
               dialog={(close) => (
                 <LeaveDialog
                   name={account.name}
@@ -72,7 +71,7 @@ export function OrganisationPage() {
               Leave organisation
             </Button>
             {isOwner && (
-              <Button kind="danger" dialog={(close) => <DeleteDialog session={session} onClose={close} />}>
+              <Button dialog={(close) => <DeleteDialog session={session} onClose={close} />}>
                 Delete organisation
               </Button>
             )}

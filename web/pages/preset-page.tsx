@@ -65,7 +65,6 @@ function Actions({ preset }: { preset: PresetDetail }) {
       </Button>
       <Button
         icon={Trash2}
-        kind="danger"
         dialog={(close) => (
           <ConfirmDialog
             title={`Delete “${name}”?`}

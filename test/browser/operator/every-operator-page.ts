@@ -43,6 +43,8 @@ test.each([
   ['/admin/refusals', 'Refused requests'],
   ['/admin/accounts', 'Accounts'],
   ['/admin/accounts/ACCOUNT', 'EMAIL'],
+  ['/admin/accounts/ACCOUNT?tab=money', 'EMAIL'],
+  ['/admin/accounts/ACCOUNT?tab=access', 'EMAIL'],
   ['/admin/models', 'Models & margin'],
   ['/admin/models/acme/swift', 'acme/swift'],
   ['/admin/catalog', 'Price & model overrides'],

@@ -234,7 +234,7 @@ test('a provider is taken out of use, found among the disabled ones, and put bac
 test('an operator refunds a part of a top-up, and the page shows what is returned', async () => {
   const words = ['--account', accountId, '--amount', '25', '--rail', 'development']
   expect((await stack.command('admin', 'topup', 'create', ...words)).code).toBe(0)
-  await page.goto(`${stack.url}/admin/accounts/${accountId}`)
+  await page.goto(`${stack.url}/admin/accounts/${accountId}?tab=money`)
   const topUps = page.getByRole('table', { name: 'Top-ups, newest first' })
   await topUps.getByRole('button', { name: /^Refund/ }).click()
   const form = dialog('Refund this top-up?')

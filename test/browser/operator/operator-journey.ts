@@ -188,7 +188,7 @@ test('a destination is added by a form, gets a test, and says whether it arrived
 
 test('a surface is opened to a key and closed again, and the page says who opened it', async () => {
   const { page } = operator
-  await page.goto(`${stack.url}/admin/accounts/${owner.accountId}`)
+  await page.goto(`${stack.url}/admin/accounts/${owner.accountId}?tab=access`)
   const row = panel(page, 'Endpoints on request').getByRole('row').filter({ hasText: '/v1/embeddings' })
   await row.getByText('not opened').waitFor()
   await row.getByRole('button', { name: 'Open embeddings' }).click()

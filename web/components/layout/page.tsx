@@ -74,18 +74,12 @@ export function CenterPage(props: { title: string; name?: string; lead?: ReactNo
   )
 }
 
-/** A part of a page with a heading of its own. `padded`: for anything but a table. `danger`: what cannot be undone. */
-export function Panel(props: {
-  title: string
-  actions?: ReactNode
-  children: ReactNode
-  padded?: boolean
-  danger?: boolean
-}) {
-  const { title, actions, children, padded = false, danger = false } = props
+/** A part of a page with a heading of its own. `padded`: for anything but a table. */
+export function Panel(props: { title: string; actions?: ReactNode; children: ReactNode; padded?: boolean }) {
+  const { title, actions, children, padded = false } = props
   const id = useId()
   return (
-    <section className={danger ? 'panel border-bad' : 'panel'} aria-labelledby={id}>
+    <section className="panel" aria-labelledby={id}>
       <div className="panel-head spread px-inset pt-4">
         <h2 id={id}>{title}</h2>
         {actions}

@@ -84,7 +84,6 @@ function AccountTable({ accounts }: { accounts: readonly ListedAccount[] }) {
         <OperatorButton
           needs="accounts.suspend"
           size="small"
-          kind={kind}
           dialog={(close) => (
             <BulkDialog
               {...texts}

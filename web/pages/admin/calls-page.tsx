@@ -11,6 +11,7 @@ import { SavedViews } from '../../components/form/saved-views.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { CallListPanel } from '../../components/table/call-list-panel.tsx'
 import { CallTable, operatorCallRow } from '../../components/table/call-table.tsx'
+import { TwoLines } from '../../components/table/data-table.tsx'
 import {
   CALL_SPANS,
   CALL_STATUSES,
@@ -88,7 +89,12 @@ export function OperatorCallsPage() {
         {(calls) => (
           <CallTable
             rows={calls.map((call) =>
-              operatorCallRow(call, <AccountLink id={call.account_id} name={call.account_name} />),
+              operatorCallRow(
+                call,
+                <TwoLines second={call.key_name || `…${call.key_id.slice(-8)}`}>
+                  <AccountLink id={call.account_id} name={call.account_name} />
+                </TwoLines>,
+              ),
             )}
             of="Customer"
             sort={{ ...order, onSort: (by, isAscending) => set(orderChange(by, isAscending)) }}

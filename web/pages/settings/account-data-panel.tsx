@@ -29,7 +29,7 @@ export const AccountDataPanel = ({ session }: { session: SessionView }) => (
         </a>
       </div>
     </Panel>
-    <Panel title="Danger zone" padded danger>
+    <Panel title="Danger zone" padded>
       {session.account.is_organisation ? (
         <p className="text-muted">To delete your personal account, switch to it first.</p>
       ) : (
@@ -39,7 +39,7 @@ export const AccountDataPanel = ({ session }: { session: SessionView }) => (
             without your name.
           </p>
           <div>
-            <Button kind="danger" dialog={(close) => <DeleteDialog session={session} onClose={close} />}>
+            <Button dialog={(close) => <DeleteDialog session={session} onClose={close} />}>
               Delete account
             </Button>
           </div>

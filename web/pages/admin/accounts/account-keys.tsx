@@ -39,7 +39,6 @@ export function AccountKeys(props: { accountId: string; keys: readonly OperatorK
             <OperatorButton
               needs="accounts.suspend"
               size="small"
-              kind="danger"
               dialog={(close) => (
                 <BulkDialog
                   title={`Revoke ${count}?`}

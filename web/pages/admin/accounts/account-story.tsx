@@ -11,10 +11,9 @@ import {
 } from '../../../api/operator-queries.ts'
 import { QueryView } from '../../../components/feedback/messages.tsx'
 import { Panel } from '../../../components/layout/page.tsx'
-import { CallOutcome, CallUsage } from '../../../components/table/call-table.tsx'
+import { CallTable, operatorCallRow } from '../../../components/table/call-table.tsx'
 import { DataTable, ListPanel } from '../../../components/table/data-table.tsx'
 import { RefusalTable } from '../../../components/table/refusal-table.tsx'
-import { Money } from '../../../components/text/money.tsx'
 import { StateBadge } from '../../../components/text/values.tsx'
 import { formatMoment, lastDays } from '../../../lib/format.ts'
 import { AlarmTable } from '../alarms/alarm-table.tsx'
@@ -35,27 +34,18 @@ export function AccountCalls({ account: { id, keys } }: { account: Account }) {
       }
     >
       <QueryView query={useQuery(accountCallsQuery(id, from))}>
-        {({ data }) => (
-          <DataTable
-            caption="The latest calls of the account"
-            rows={data}
-            empty="No calls in the last 30 days."
-            columns={{
-              Model: (call) => (
-                <Link to="/admin/calls/$id" params={{ id: call.id }}>
-                  {call.requested_model}
-                  <span className="sr-only">, the call of {formatMoment(call.admitted_at)}</span>
-                </Link>
-              ),
-              When: (call) => formatMoment(call.admitted_at),
-              Status: (call) => <CallOutcome call={call} />,
-              Key: (call) => names.get(call.key_id) ?? <code>{call.key_id}</code>,
-              'Input / output tokens': (call) => <CallUsage of={call} />,
-              Charged: (call) => <Money usd={call.charged_usd} />,
-            }}
-            numeric={['Input / output tokens', 'Charged']}
-          />
-        )}
+        {({ data }) =>
+          data.length === 0 ? (
+            <p className="panel-body text-muted">No calls in the last 30 days.</p>
+          ) : (
+            <CallTable
+              rows={data.map((call) =>
+                operatorCallRow(call, names.get(call.key_id) ?? <code>{call.key_id}</code>),
+              )}
+              of="Key"
+            />
+          )
+        }
       </QueryView>
     </Panel>
   )
@@ -98,7 +88,7 @@ export const AccountMails = ({ accountId }: { accountId: string }) => (
         caption="Messages about the account, newest first"
         rows={mails}
         columns={{
-          Message: ({ kind }) => MAIL_NAMES[kind] ?? kind,
+          Message: ({ kind }) => mailName(kind),
           To: ({ recipient }) => <span className="wrap-anywhere">{recipient}</span>,
           Outcome: ({ outcome }) => <StateBadge state={outcome} name={OUTCOMES[outcome]} />,
           When: (mail) => formatMoment(mail.created_at),
@@ -113,6 +103,9 @@ const OUTCOMES: Record<SentMailView['outcome'], string> = {
   refused: 'recipient unknown',
   failed: 'not sent',
 }
+
+/** Messages by their kinds, in words. */
+export const mailName = (kind: string): string => MAIL_NAMES[kind] ?? kind
 
 const MAIL_NAMES: Readonly<Record<string, string>> = {
   'verify-email': 'Verify your email address',
