@@ -6,12 +6,26 @@ import { followRedis } from '../platform/redis/follow-redis.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { CATALOG_CHANNEL, CATALOG_OVERLAY } from '../platform/redis/redis-keys.ts'
 
+/** `draining` and `disabled` keys get no new calls; those that run with them end. */
+export type PlatformKeyState = 'active' | 'draining' | 'disabled'
+
+/** What a key is used for at most, in calendar minutes; null: not limited here. */
+export interface KeyLimits {
+  requestsPerMinute: number | null
+  tokensPerMinute: number | null
+}
+
 /** A platform key that an operator stored. */
-export interface OverlayPlatformKey {
+export interface OverlayPlatformKey extends Partial<KeyLimits> {
   providerId: string
+  /** Unique among the keys of its provider. Absent in what a version before wrote: MAIN_KEY. */
+  id?: string
+  name?: string
+  weight?: number
+  state?: PlatformKeyState
   /** The only origins that it may be sent to. */
   origins: string[]
-  /** Sealed under the master key. */
+  /** Sealed under the master key. Empty: the settings of the key of the environment. */
   secretSealed: string
   last4: string
   author: string

@@ -1,7 +1,7 @@
 import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import { checkKey, type KeyCheck } from '../providers/listings/check-key.ts'
-import type { PlatformKeys } from './platform-keys.ts'
+import { MAIN_KEY, type PlatformKey, type PlatformKeys } from './platform-keys.ts'
 
 const DEADLINE_MS = 10_000
 
@@ -16,22 +16,18 @@ interface TestedKey {
 /** Tests every platform key with its provider's list of models, which costs nothing. Never rejects. */
 export async function testPlatformKeys(
   { offers }: CatalogSnapshot,
-  platformKeys: Pick<PlatformKeys, 'find'>,
+  platformKeys: Pick<PlatformKeys, 'pool'>,
 ): Promise<TestedKey[]> {
   const providers = new Map(Array.from(offers.values(), ({ provider }) => [provider.id, provider]))
-  const tested = await Promise.all(
-    Array.from(providers.values(), (each) => testPlatformKey(each, platformKeys)),
+  const tests = Array.from(providers.values(), (provider) =>
+    platformKeys.pool(provider).map((key) => testPlatformKey(provider, key)),
   )
-  return tested.filter((each) => each !== null)
+  return Promise.all(tests.flat())
 }
 
-async function testPlatformKey(
-  provider: Provider,
-  platformKeys: Pick<PlatformKeys, 'find'>,
-): Promise<TestedKey | null> {
-  const key = platformKeys.find(provider)
-  if (key === null) return null
-  const origin = key.source === 'environment' ? (provider.apiKeyEnv ?? '') : 'stored by an operator'
+async function testPlatformKey(provider: Provider, key: PlatformKey): Promise<TestedKey> {
+  const id = key.id === MAIN_KEY ? '' : `, ${key.id}`
+  const origin = key.source === 'environment' ? (provider.apiKeyEnv ?? '') : `stored by an operator${id}`
   const result = await checkKey(provider, key.secret, AbortSignal.timeout(DEADLINE_MS)).catch(
     (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
   )
@@ -44,7 +40,7 @@ export async function checkPlatformKeys(
   {
     platformKeys,
     logger,
-  }: { platformKeys: Pick<PlatformKeys, 'find'>; logger: Pick<Logger, 'warn' | 'error'> },
+  }: { platformKeys: Pick<PlatformKeys, 'pool'>; logger: Pick<Logger, 'warn' | 'error'> },
 ): Promise<void> {
   for (const { providerId, origin, result } of await testPlatformKeys(catalog, platformKeys)) {
     if (result instanceof Error) logger.warn({ err: result, providerId }, 'platform key check failed')

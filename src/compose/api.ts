@@ -219,6 +219,7 @@ export async function createApiRuntime(
       }),
       platformKeys: createPlatformKeyManagement({
         store: createPlatformKeyStore({ ...config, postgres, redis }),
+        keysOf: platformKeys.stored,
         check: (provider, secret) => checkKey(provider, secret, AbortSignal.timeout(KEY_CHECK_MS)),
         reread: overlay.reread,
         closeBreaker: (providerId) => enableProvider(redis, providerId),

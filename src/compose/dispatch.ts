@@ -87,8 +87,10 @@ export async function startDispatchRole(
       wires: WIRE_MAPPINGS,
       ...{ transport, files, connectTimeoutMs: config.connectTimeoutMs, now: Date.now },
       ourKey: (provider) => platformKeys.find(provider)?.secret ?? null,
+      ourSecrets: (provider) => platformKeys.all(provider).map(({ secret }) => secret),
     }),
     meter: createAttemptMeter(measures, clients.registry),
+    keys: { board: board.keys, platformKeys },
     ...{ byokKeys, board, budget, settings: config, logger, now: clients.fleetClock, random: Math.random },
   })
   const served = servedShards(config)

@@ -12,7 +12,7 @@ interface SealedColumn {
   table: string
   column: string
   purpose: string
-  /** The key column; `id` if absent. */
+  /** SQL for the key of a row; `id` if absent. */
   key?: string
   /** SQL for the context of a sealed text. */
   context: string
@@ -44,7 +44,7 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
     table: 'platform_keys',
     column: 'secret_sealed',
     purpose: PLATFORM_KEY_PURPOSE,
-    key: 'provider_id',
+    key: "(provider_id || '/' || id)",
     context: "provider_id || ' ' || array_to_string(origins, ' ')",
   },
   {
@@ -66,8 +66,8 @@ ORDER BY ${key} LIMIT ${BATCH}`
 /** Leaves a text unchanged that another process has changed. */
 const replaceSql = ({ table, column, key = 'id' }: SealedColumn) => `
 UPDATE ${table} SET ${column} = fresh.sealed
-FROM json_to_recordset($1::json) AS fresh (id text, before text, sealed text)
-WHERE ${table}.${key} = fresh.id AND ${table}.${column} = fresh.before`
+FROM json_to_recordset($1::json) AS fresh (row_key text, before text, sealed text)
+WHERE ${key} = fresh.row_key AND ${table}.${column} = fresh.before`
 
 export interface ResealReport {
   /** How many texts were resealed, by table. */
@@ -105,7 +105,7 @@ async function resealColumn(
     )
     const fresh = rows.flatMap(({ id, sealed: before, context }) => {
       try {
-        return [{ id, before, sealed: sealer.seal(sealer.open(before, context), context) }]
+        return [{ row_key: id, before, sealed: sealer.seal(sealer.open(before, context), context) }]
       } catch {
         // Reported without a stop, so that one lost text does not keep all others under the old key.
         report.unopened.push(`${sealed.table} ${id}`)

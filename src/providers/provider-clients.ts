@@ -22,8 +22,10 @@ export type ProviderClients = (wire: Wire) => ProviderClient
 interface ProviderClientOptions {
   wires: Record<Wire, WireMapping>
   transport: Pick<Transport, 'post'>
-  /** Our key at a provider that requires one; null if there is none. */
+  /** Our first key at a provider that requires one; null if there is none. */
   ourKey: (provider: Provider) => string | null
+  /** All our keys at a provider, which no message may contain. Absent: the one that is sent. */
+  ourSecrets?: (provider: Provider) => readonly string[]
   /** Where the files of calls are. Absent: no call makes or reads any. */
   files?: Pick<BodyStore, 'put' | 'open'>
   connectTimeoutMs: number
@@ -50,7 +52,8 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
       const limits = { ...request.limits, connectMs: connectTimeoutMs }
       return new Promise((resolve, reject) => {
         const { wire, answer, body, ...sent } = convert(() => converted(request, apiKey, ofChats))
-        const settle = (outcome: AttemptOutcome) => resolve(withSafeMessage(outcome, request, apiKey))
+        const settle = (outcome: AttemptOutcome) =>
+          resolve(withSafeMessage(outcome, request, apiKey, options))
         transport.post(
           {
             ...sent,
@@ -64,6 +67,7 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
             new ResponseReader({
               files: answer.files && new ResponseFiles(answer.files, ownedFiles(request, options), exchange),
               ...{ wire, answer, exchange, onProgress, now, resolve: settle, reject },
+              onNearLimit: request.onNearLimit,
             }),
         )
       })
@@ -90,12 +94,13 @@ function withSafeMessage(
   outcome: AttemptOutcome,
   request: AttemptRequest,
   apiKey: string | null,
+  { ourSecrets = () => [] }: Pick<ProviderClientOptions, 'ourSecrets'>,
 ): AttemptOutcome {
   if (outcome.kind !== 'failed' || outcome.failure.providerMessage === null) return outcome
   const { offer } = request
   const { kind: _, ...content } = request.content
   const providerMessage = safeProviderMessage(outcome.failure.providerMessage, {
-    secrets: apiKey === null ? [] : [apiKey],
+    secrets: [...(apiKey === null ? [] : [apiKey]), ...ourSecrets(offer.provider)],
     targets: [offer.upstreamModel, new URL(offer.provider.baseUrl).hostname],
     request: textsOf([content]),
   })

@@ -2,12 +2,7 @@ import type { AttemptOutcome } from '../core/calls/attempt-outcome.ts'
 import type { CompletionEvent, FinishReason, OnProgress, UnknownFinish } from '../core/calls/completion.ts'
 import type { NativeStop } from '../core/calls/messages-wire.ts'
 import type { Usage } from '../core/calls/usage.ts'
-import {
-  type AttemptFailure,
-  attemptFailure,
-  type FailureKind,
-  parseRetryAfter,
-} from '../core/failover/attempt-failure.ts'
+import { type AttemptFailure, attemptFailure, type FailureKind } from '../core/failover/attempt-failure.ts'
 import { MAX_NESTING, scanJson } from '../core/json/json-text.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import {
@@ -19,6 +14,7 @@ import {
 } from './http/exchange.ts'
 import { GatheredBytes } from './http/gathered-bytes.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
+import { nearLimitMs, type ResponseHeaders, retryAfterMs, soonestResetMs } from './rate-limit-headers.ts'
 import type { ResponseFile, ResponseFiles } from './response-files.ts'
 import type { CompletionReader, StreamSignal, WireMapping } from './wire.ts'
 
@@ -29,6 +25,8 @@ interface ReaderOptions {
   files?: ResponseFiles | undefined
   exchange: Pick<Exchange, 'silentMs' | 'token' | 'cutShort' | 'endAfter' | 'drain' | 'abort'>
   onProgress: OnProgress
+  /** See AttemptRequest. */
+  onNearLimit?: ((restMs: number) => void) | undefined
   /** Unix milliseconds. */
   now: () => number
   resolve: (outcome: AttemptOutcome) => void
@@ -103,15 +101,18 @@ export class ResponseReader implements ResponseReceiver {
     this.#end = new CompletionEnd(options.answer.endsWithStream === true)
   }
 
-  head(status: number, headers: Record<string, string | string[] | undefined>): void {
+  head(status: number, headers: ResponseHeaders): void {
     this.#httpStatus = status
+    const { onNearLimit, now } = this.#options
+    const limitMs = onNearLimit ? nearLimitMs(headers, now()) : null
+    if (limitMs !== null) onNearLimit?.(limitMs)
     if (status >= 200 && status < 300) {
       if (this.#options.files) this.#mode = 'files'
       return
     }
     this.#mode = 'refusal'
-    const [retryAfter] = [headers['retry-after']].flat()
-    this.#retryAfterMs = parseRetryAfter(retryAfter, this.#options.now())
+    this.#retryAfterMs = retryAfterMs(headers, now())
+    if (onNearLimit) this.#retryAfterMs ??= limitMs ?? soonestResetMs(headers, now())
     this.#options.exchange.cutShort(ERROR_BODY_WAIT_MS)
   }
 

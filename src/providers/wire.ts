@@ -22,8 +22,10 @@ export interface AttemptRequest<Content = CallContent> {
   /** The call whose files it reads and makes. Absent: it has none. */
   callId?: CallId | undefined
   offer: Offer
-  /** The client's BYOK key at the provider; our key if absent. Never logged. */
+  /** The client's BYOK key at the provider, or one of several keys of ours; our only one if absent. Never logged. */
   apiKey?: string
+  /** Called once if the provider says that the key has hardly any requests or tokens left, for so many milliseconds. */
+  onNearLimit?: ((restMs: number) => void) | undefined
   /** Whether reasoning and log probabilities are passed on. */
   extended?: true
   /** Of a call for images: what each of them is. */

@@ -4,6 +4,7 @@ import pino from 'pino'
 import { afterEach, expect, test } from 'vitest'
 import { checkPlatformKeys } from '../../src/catalog/check-platform-keys.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
+import { environmentKeys } from '../helpers/environment-keys.ts'
 
 const SECRET = 'sk-platform-secret'
 
@@ -26,9 +27,7 @@ async function checked(baseUrl: string, apiKeyEnv: string | null = 'ACME_API_KEY
     ['acme/two', { provider }],
   ])
   await checkPlatformKeys({ offers } as unknown as CatalogSnapshot, {
-    platformKeys: {
-      find: () => (apiKeyEnv === null ? null : { source: 'environment', secret: SECRET }),
-    },
+    platformKeys: environmentKeys({ ACME_API_KEY: SECRET }),
     logger: pino({ level: 'trace' }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
   })
   expect(JSON.stringify(lines)).not.toContain(SECRET)

@@ -60,9 +60,29 @@ const ORIGINS = ['https://api.acme.test']
 
 test('a stored key comes before that of the environment', () => {
   const { keys } = keysWith([keyFor('acme', ORIGINS, 'stored')], { ACME_API_KEY: ' environment ' })
-  expect(keys.find(ACME)).toEqual({ source: 'stored', secret: 'stored' })
-  expect(keys.find({ ...ACME, id: 'other' })).toEqual({ source: 'environment', secret: 'environment' })
+  expect(keys.find(ACME)).toMatchObject({ source: 'stored', secret: 'stored' })
+  expect(keys.find({ ...ACME, id: 'other' })).toMatchObject({ source: 'environment', secret: 'environment' })
   expect(keys.find({ ...ACME, apiKeyEnv: null })).toBeNull()
+})
+
+test('further keys join the main one, in the order of their creation, and get calls while they are active', () => {
+  const second = { ...keyFor('acme', ORIGINS, 'second'), id: 'plat_2', weight: 3 }
+  const third = { ...keyFor('acme', ORIGINS, 'third'), id: 'plat_3', state: 'draining' as const }
+  const { keys } = keysWith([second, third], { ACME_API_KEY: 'environment' })
+  expect(keys.pool(ACME).map(({ id, secret, weight }) => [id, secret, weight])).toEqual([
+    ['main', 'environment', 1],
+    ['plat_2', 'second', 3],
+  ])
+  expect(keys.pool(ACME)).toBe(keys.pool(ACME))
+  expect(keys.all(ACME).map(({ secret }) => secret)).toEqual(['environment', 'second', 'third'])
+  const settings = {
+    ...keyFor('acme', ORIGINS, ''),
+    secretSealed: '',
+    id: 'main',
+    state: 'disabled' as const,
+  }
+  const drained = keysWith([settings, second], { ACME_API_KEY: 'environment' })
+  expect(drained.keys.find(ACME)?.secret).toBe('second')
 })
 
 test('a provider is usable with a key, or without one if it needs none', () => {

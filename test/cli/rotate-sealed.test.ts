@@ -78,7 +78,9 @@ describe('rotate-sealed', () => {
     const redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
     const platformKeys = createPlatformKeyStore({ postgres: ledger.postgres, redis, masterKeys: [before] })
     const origins = ['https://api.acme.test', 'https://tasks.acme.test']
-    await platformKeys.put({ providerId: 'acme', origins, secret: 'sk-platform', author: 'key_1' })
+    const atAcme = { providerId: 'acme', origins, author: 'key_1' }
+    await platformKeys.put({ ...atAcme, id: 'main', secret: 'sk-platform' })
+    await platformKeys.put({ ...atAcme, id: 'plat_2', secret: 'sk-platform-2' })
     redis.disconnect()
 
     const first = await admin('rotate-sealed')
@@ -88,7 +90,7 @@ describe('rotate-sealed', () => {
         provider_keys_resealed: 120,
         webhook_secrets_resealed: 2,
         authenticator_secrets_resealed: 1,
-        platform_keys_resealed: 1,
+        platform_keys_resealed: 2,
         presets_resealed: 1,
         not_opened: 0,
         api_keys_under_previous: 1,

@@ -74,6 +74,7 @@ test('a stored key makes a provider usable without a restart, is used by workers
   expect(first.answer).toEqual({
     object: 'platform_key',
     provider: 'alpha',
+    id: 'main',
     check: 'unknown',
     announced: true,
   })

@@ -1,4 +1,5 @@
 import { offerOfAccountSubject, providerOfOffer } from '../failover/circuit-breaker.ts'
+import { keyOfSubject } from '../failover/key-health.ts'
 import { HOUR_MS, MINUTE_MS } from '../kernel/time.ts'
 import { type Alarm, type AlarmFields, NO_SUBJECT } from './alarm.ts'
 import type { Severity } from './severity.ts'
@@ -31,6 +32,8 @@ const amountOf = (fields: AlarmFields, failures: string, attempts: string): stri
 
 /** `openai/gpt-5 at provider alpha` or `provider alpha`; for the breaker of one account, also the account. */
 function breakerName(subject: string): string {
+  const key = keyOfSubject(subject)
+  if (key) return `key ${key.keyId} of ${breakerName(key.offerId.replace(/\/$/, ''))}`
   const offer = offerOfAccountSubject(subject) ?? subject
   const provider = providerOfOffer(offer)
   if (provider === offer) return `provider ${provider}`

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED, nullable } from './request-fields.ts'
+import { CLOSED, count, line, nullable } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
 
 const Withheld = Type.Enum(['no_key', 'loss', 'disabled', 'unlisted'])
@@ -72,16 +72,50 @@ export const OfferView = Type.Object({
 })
 export type OfferView = Static<typeof OfferView>
 
-/** Our key at a provider; the secret is never returned. */
+/** One of our keys at a provider; the secret is never returned. */
+export const PoolKeyView = Type.Object({
+  /** `main`: that of the environment, or the one that is stored in its place. */
+  id: Type.String(),
+  name: Type.String(),
+  source: Type.Enum(['stored', 'environment']),
+  /** `draining` and `disabled` keys get no new calls. */
+  state: Type.Enum(['active', 'draining', 'disabled']),
+  /** False: the catalog has since changed the provider's base URL, or the key cannot be decrypted. */
+  usable: Type.Boolean(),
+  /** Its share of the conversations, against the other keys. */
+  weight: Type.Integer(),
+  requests_per_minute: nullable(Type.Integer()),
+  tokens_per_minute: nullable(Type.Integer()),
+  /** What its provider said last, until a time; null: nothing against it. */
+  health: nullable(
+    Type.Object({ reason: Type.Enum(['refused', 'rate-limited', 'near-limit']), until: IsoTime }),
+  ),
+  last4: Type.String(),
+  /** Null: it is from the environment. */
+  author: nullable(Type.String()),
+  created_at: nullable(IsoTime),
+})
+export type PoolKeyView = Static<typeof PoolKeyView>
+
+/** Our keys at a provider. */
 export const PlatformKeyView = Type.Object({
-  /** The source of the key in use; `none`: only BYOK keys can be used. */
+  /** The source of the first key in use; `none`: only BYOK keys can be used. */
   source: Type.Enum(['stored', 'environment', 'none', 'not_needed']),
   /** The environment variable of the key, used if none is stored; null: no key is needed. */
   variable: nullable(Type.String()),
-  /** The key that an operator stored. It is not used if the catalog has since changed the provider's base URL. */
+  /** The main key, if an operator stored it. It is not used if the catalog has since changed the provider's base URL. */
   stored: nullable(Type.Object({ last4: Type.String(), author: Type.String(), created_at: IsoTime })),
+  /** All of them, the main one first. */
+  pool: Type.Array(PoolKeyView),
 })
 export type PlatformKeyView = Static<typeof PlatformKeyView>
+
+const KEY_SETTINGS = {
+  name: Type.Optional(line('name', 0, 80)),
+  weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+  requests_per_minute: count(),
+  tokens_per_minute: count(1_000_000_000),
+}
 
 /** POST /admin/api/providers/:id/key. Response: `PlatformKeyStored`; 400 if the provider rejects the key. */
 export const PlatformKeyRequest = Type.Object(
@@ -91,14 +125,31 @@ export const PlatformKeyRequest = Type.Object(
       pattern: '^[\\x21-\\x7e]{1,4096}$',
       errorMessage: '`key` must be 1 to 4096 printable ASCII characters without spaces.',
     }),
+    ...KEY_SETTINGS,
   },
   CLOSED,
 )
 
-/** POST /admin/api/providers/:id/key/remove. */
+/**
+ * POST /admin/api/providers/:id/keys: adds a key. With `in_place_of` it has the settings of that key, which gets no new calls from
+ * then on.
+ */
+export const PoolKeyRequest = Type.Object(
+  { ...PlatformKeyRequest.properties, in_place_of: Type.Optional(Type.String()) },
+  CLOSED,
+)
+
+/** PATCH /admin/api/providers/:id/keys/:key. */
+export const PoolKeyChange = Type.Object(
+  { ...KEY_SETTINGS, state: Type.Optional(PoolKeyView.properties.state) },
+  CLOSED,
+)
+
+/** POST /admin/api/providers/:id/key/remove, and of a change. */
 export const PlatformKeyRemoved = Type.Object({
   object: Type.Literal('platform_key'),
   provider: Type.String(),
+  id: Type.String(),
   /** False if other processes were not notified yet; they will apply it. */
   announced: Type.Boolean(),
 })

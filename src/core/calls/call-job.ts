@@ -53,6 +53,8 @@ export interface Candidate {
   privacy?: Privacy
   /** The id of the client's BYOK key to use, never its secret. Absent: a platform key. */
   providerKeyId?: string
+  /** The id of the platform key to use while it is ready, since it holds the prefix of the prompt. Absent: any. */
+  preferredKeyId?: string
 }
 
 /** The entry of the response cache for a request, and how long the response is kept there. */
@@ -163,6 +165,8 @@ export interface AttemptRecord {
   durationMs: number
   /** The client's BYOK key that was used; absent: a platform key. */
   providerKeyId?: string
+  /** The id of the platform key that was used, of a provider with several. */
+  platformKeyId?: string
   /** True if it finished a completion that another attempt had started and broken off. */
   rescued?: boolean
   /** See AttemptFailure. */

@@ -85,7 +85,8 @@ const ANSWERING: ReadonlySet<FailureKind> = new Set([
   'rescue-mismatch',
 ])
 
-const LONGEST_MS = 24 * 60 * 60 * 1000
+/** The longest wait that a provider's word counts for, ms. */
+export const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000
 
 /**
  * The wait of a Retry-After header in milliseconds: whole or decimal seconds, or an HTTP date. Null if the header is
@@ -94,9 +95,9 @@ const LONGEST_MS = 24 * 60 * 60 * 1000
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null
   const text = value.trim()
-  if (/^\d{1,9}(\.\d{1,6})?$/.test(text)) return Math.min(LONGEST_MS, Math.ceil(Number(text) * 1000))
+  if (/^\d{1,9}(\.\d{1,6})?$/.test(text)) return Math.min(LONGEST_WAIT_MS, Math.ceil(Number(text) * 1000))
   // Date.parse accepts more than HTTP dates; those start with the name of a day.
   if (!/^[A-Za-z]{3,9},? /.test(text)) return null
   const at = Date.parse(text)
-  return Number.isNaN(at) ? null : Math.min(LONGEST_MS, Math.max(0, at - nowMs))
+  return Number.isNaN(at) ? null : Math.min(LONGEST_WAIT_MS, Math.max(0, at - nowMs))
 }

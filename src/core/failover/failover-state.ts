@@ -19,6 +19,8 @@ export interface Route {
   health: RouteHealth
   /** The client's BYOK key of this route; absent: a platform key. */
   providerKeyId?: string | undefined
+  /** Several platform keys serve it: whether one takes calls now. Absent: one key serves it. */
+  hasReadyKey?: boolean | undefined
 }
 
 export interface PastAttempt {

@@ -1,7 +1,8 @@
 import type { FrameError } from '../calls/frames.ts'
 import { type AttemptFailure, type FailureKind, wasAccepted } from './attempt-failure.ts'
-import type { FailoverState, Route } from './failover-state.ts'
+import type { FailoverState, PastAttempt, Route } from './failover-state.ts'
 import { giveUpError } from './give-up-error.ts'
+import { isAboutKey } from './key-health.ts'
 
 export type NextStep =
   /** `lastChance`: no other route would be left, so this one gets a longer timeout. */
@@ -12,6 +13,7 @@ export type NextStep =
  * Decides the next step: before the first attempt, and after each failed one. Implements the contract's table "what the
  * provider does, and what we do". In this order:
  * - the same route once more without the prefill that it refused
+ * - the same route once more with another key, after a failure that is about its key
  * - a route of the same model that was not tried, at once
  * - before another model, once a route of this one that is back soon or whose failure is temporary
  * - the next model's first route, at once
@@ -26,6 +28,8 @@ export function nextStep(state: FailoverState): NextStep {
     return { kind: 'try', routeIndex: last.routeIndex, afterMs: 0, lastChance: open.length === 1 }
   }
   const fresh = open.filter((index) => isFresh(state, index) && isReady(routes[index]!))
+  if (last && mayChangeKey(last, state) && attemptsLeft(state) > ofUntriedModels(fresh, state).models)
+    return { kind: 'try', routeIndex: last.routeIndex, afterMs: 0, lastChance: open.length === 1 }
   const next = firstOf(fresh, state)
   const again = soonestOf(next === undefined ? open : askedOnceMore(state, open, fresh, next), state)
   if (again !== null) return { kind: 'try', ...again, lastChance: next === undefined }
@@ -137,18 +141,23 @@ const LONG_WAIT_MS = 10_000
 const BACKOFF_BASE_MS = 400
 const WAIT_JITTER_MAX_MS = 1_000
 
+/** Whether a failed attempt may be repeated with another key of its offer. */
+export const mayChangeKey = ({ routeIndex, failure }: PastAttempt, { routes }: FailoverState): boolean =>
+  routes[routeIndex]!.hasReadyKey === true && isReady(routes[routeIndex]!) && isAboutKey(failure)
+
 /** Whether a route may still be tried, now or after a wait. */
 function mayTry(state: FailoverState, index: number): boolean {
   const route = state.routes[index]!
   if (route.health.kind === 'gone' || route.health.kind === 'down') return false
   if (!mayTakeOver(state, route)) return false
   let countedFailures = 0
-  for (const { routeIndex, failure } of state.attempts) {
+  for (const attempt of state.attempts) {
+    const { routeIndex, failure } = attempt
     const failed = state.routes[routeIndex]!
     if (failure.kind === 'context-length') {
       if (route.modelId === failed.modelId || route.contextLength <= failed.contextLength) return false
     }
-    if (routeIndex !== index) continue
+    if (routeIndex !== index || mayChangeKey(attempt, state)) continue
     if (!mayRepeat(failure)) return false
     // A retry that Retry-After asked for does not count as the one retry; a prefill is not requested twice.
     if (!isAppointment(failure) && failure.kind !== 'prefill-refused') countedFailures++

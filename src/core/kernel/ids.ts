@@ -57,6 +57,7 @@ export type IdPrefix =
   | 'inv'
   | 'hook'
   | 'pkey'
+  | 'plat'
   | 'grant'
   | 'preset'
   | 'echg'

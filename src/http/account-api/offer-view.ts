@@ -1,9 +1,11 @@
-import type { PlatformKeys } from '../../catalog/platform-keys.ts'
+import { idOf, MAIN_KEY, type PlatformKeys } from '../../catalog/platform-keys.ts'
+import { lastCharacters } from '../../core/accounts/api-key.ts'
 import type {
   CallCounts,
   OfferHealthView,
   OfferView,
   PlatformKeyView,
+  PoolKeyView,
   PriceView,
   ProviderView,
 } from '../../core/api/offers.ts'
@@ -83,7 +85,7 @@ export function providerView(
     wire: provider.wire,
     zdr: provider.zdr,
     data_collection: provider.dataCollection,
-    key: platformKeyView(provider, known.platformKeys),
+    key: platformKeyView(provider, known),
     offers: offers.length,
     shared_offers: offers.filter((offer) => offer.shared).length,
     health: states,
@@ -93,12 +95,44 @@ export function providerView(
   }
 }
 
-function platformKeyView(provider: Provider, keys: PlatformKeys): PlatformKeyView {
-  const stored = keys.stored(provider.id)
+function platformKeyView(
+  provider: Provider,
+  { platformKeys: keys, health }: OfferKnowledge,
+): PlatformKeyView {
+  const rows = keys.stored(provider.id)
+  const stored = rows.find((row) => idOf(row) === MAIN_KEY && row.secretSealed !== '')
+  const known = keys.all(provider)
+  const ids = new Set([
+    ...known.map(({ id }) => id),
+    ...rows.filter(({ secretSealed }) => secretSealed !== '').map(idOf),
+  ])
+  const poolKeyView = (id: string): PoolKeyView => {
+    const row = rows.find((each) => idOf(each) === id)
+    const key = known.find((each) => each.id === id)
+    const worst = health.keys.worst(provider.id, id)
+    return {
+      id,
+      name: row?.name ?? '',
+      source: key?.source ?? 'stored',
+      state: row?.state ?? 'active',
+      usable: key !== undefined,
+      weight: row?.weight ?? 1,
+      requests_per_minute: row?.requestsPerMinute ?? null,
+      tokens_per_minute: row?.tokensPerMinute ?? null,
+      health: worst && {
+        reason: worst.reason,
+        until: isoTime(worst.untilMs - health.fleetNow() + health.now()),
+      },
+      last4: key ? lastCharacters(key.secret) : (row?.last4 ?? ''),
+      author: key?.source === 'environment' ? null : (row?.author ?? null),
+      created_at: key?.source === 'environment' ? null : (row?.createdAt ?? null),
+    }
+  }
   return {
     source: provider.apiKeyEnv === null ? 'not_needed' : (keys.find(provider)?.source ?? 'none'),
     variable: provider.apiKeyEnv,
-    stored: stored && { last4: stored.last4, author: stored.author, created_at: stored.createdAt },
+    stored: stored ? { last4: stored.last4, author: stored.author, created_at: stored.createdAt } : null,
+    pool: [...ids].map(poolKeyView),
   }
 }
 

@@ -18,6 +18,7 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import { tickEvery } from '../../platform/process/coalesced-timers.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
+import { KeyBoard } from '../key-board.ts'
 import {
   type BreakerSettings,
   type BreakerStore,
@@ -83,10 +84,13 @@ export class BreakerBoard {
   /** Token of a probe whose completion is streaming → the timer until it is proven; null afterwards. */
   readonly #answering = new Map<string, NodeJS.Timeout | null>()
   readonly #stopFlushing: () => void
+  /** The keys of providers that have several. */
+  readonly keys: KeyBoard
 
   constructor(health: OfferHealth, { redis, settings, logger }: BreakerBoardOptions) {
     this.#health = health
     this.#logger = logger
+    this.keys = new KeyBoard({ redis, health, breakerCooldownMs: settings.breakerCooldownMs, logger })
     this.#store = createBreakerStore(redis, settings, health.fleetNow, (opened) =>
       this.#open('failing', opened),
     )

@@ -17,6 +17,7 @@ import { defineScript, type Redis } from '../../platform/redis/redis.ts'
 import {
   HEALTH_BREAKERS,
   HEALTH_CHANNEL,
+  HEALTH_KEYS,
   HEALTH_LEARNED,
   HEALTH_RATE_LIMITED,
   healthExclusions,
@@ -248,10 +249,14 @@ export function createBreakerStore(
 }
 
 /** Deletes the rate limits, breakers and learned tokens that have expired. */
-export async function deletePassed(redis: Redis, { limited, unprobed, learned }: Passed): Promise<void> {
+export async function deletePassed(
+  redis: Redis,
+  { limited, unprobed, learned, keys }: Passed,
+): Promise<void> {
   if (learned.length > 0) await redis.hdel(HEALTH_LEARNED, ...learned)
   if (limited.length > 0) await redis.hdel(HEALTH_RATE_LIMITED, ...limited)
   if (unprobed.length > 0) await redis.hdel(HEALTH_BREAKERS, ...unprobed)
+  if (keys.length > 0) await redis.hdel(HEALTH_KEYS, ...keys)
 }
 
 /**
@@ -259,22 +264,37 @@ export async function deletePassed(redis: Redis, { limited, unprobed, learned }:
  * breakers that were open. Rejects when Redis does.
  */
 export async function enableOffer(redis: Redis, offerId: string): Promise<string[]> {
-  const learned = (await redis.hkeys(HEALTH_LEARNED)).filter((subject) => isOfOffer(subject, offerId))
-  if (learned.length > 0) {
-    const forgetting = redis.multi().hdel(HEALTH_LEARNED, ...learned)
-    for (const subject of learned)
-      forgetting.publish(HEALTH_CHANNEL, JSON.stringify(['learned', subject, '']))
-    await forgetting.exec()
-  }
+  await forget(redis, HEALTH_LEARNED, 'learned', (subject) => isOfOffer(subject, offerId))
   return closeBreakers(
     redis,
     (subject) => isOfOffer(subject, offerId) || subject === providerOfOffer(offerId),
   )
 }
 
-/** Closes the breakers of a provider and all its offers, after an operator fixed its key. Returns those that were open. */
-export function enableProvider(redis: Redis, providerId: string): Promise<string[]> {
-  return closeBreakers(redis, (subject) => providerOfOffer(subject) === providerId)
+/**
+ * Closes the breakers of a provider and all its offers, after an operator fixed its key, and forgets what is known of its keys.
+ * Returns those that were open, and the keys that were refused.
+ */
+export async function enableProvider(redis: Redis, providerId: string): Promise<string[]> {
+  const isMeant = (subject: string) => providerOfOffer(subject) === providerId
+  const keys = await forget(redis, HEALTH_KEYS, 'key', isMeant)
+  const closed = await closeBreakers(redis, isMeant)
+  return [...closed, ...keys]
+}
+
+/** Deletes entries of a hash and tells every process. Returns their subjects. */
+async function forget(
+  redis: Redis,
+  hash: string,
+  kind: 'learned' | 'key',
+  isMeant: (subject: string) => boolean,
+): Promise<string[]> {
+  const subjects = (await redis.hkeys(hash)).filter(isMeant)
+  if (subjects.length === 0) return []
+  const forgetting = redis.multi().hdel(hash, ...subjects)
+  for (const subject of subjects) forgetting.publish(HEALTH_CHANNEL, JSON.stringify([kind, subject, '']))
+  await forgetting.exec()
+  return subjects
 }
 
 async function closeBreakers(redis: Redis, isMeant: (subject: string) => boolean): Promise<string[]> {

@@ -16,9 +16,11 @@ import type { Redis } from '../../platform/redis/redis.ts'
 import {
   HEALTH_BREAKERS,
   HEALTH_CHANNEL,
+  HEALTH_KEYS,
   HEALTH_LEARNED,
   HEALTH_RATE_LIMITED,
 } from '../../platform/redis/redis-keys.ts'
+import { KeyHealth } from '../key-health.ts'
 import type { OfferMeasures } from '../offer-measures.ts'
 
 const POLL_MS = 5_000
@@ -67,14 +69,15 @@ export async function followOfferHealth(options: OfferHealthOptions): Promise<Of
     },
     async read() {
       const askedAt = now()
-      const [serverMs, breakers, rateLimited, learned] = await Promise.all([
+      const [serverMs, breakers, rateLimited, learned, keys] = await Promise.all([
         serverNow(),
         redis.hgetall(HEALTH_BREAKERS),
         redis.hgetall(HEALTH_RATE_LIMITED),
         redis.hgetall(HEALTH_LEARNED),
+        redis.hgetall(HEALTH_KEYS),
       ])
       const passed = health.replace(
-        { breakers, rateLimited, learned },
+        { breakers, rateLimited, learned, keys },
         Math.round(serverMs - (askedAt + now()) / 2),
       )
       await options.onPassed?.(passed)
@@ -106,6 +109,9 @@ export class OfferHealth {
 
   /** The fleet's time, unix ms. */
   fleetNow = (): number => this.now() + this.#aheadMs
+
+  /** What is known of the keys of pools. */
+  readonly keys = new KeyHealth(this.fleetNow)
 
   /** The health of one offer, in this process's time. `accountId`: the account of the call, if any. */
   health(offerId: string, accountId?: string): RouteHealth {
@@ -218,6 +224,7 @@ export class OfferHealth {
     if (typeof offerId !== 'string' || typeof value !== 'string') return false
     if (kind === 'breaker') return this.setBreaker(offerId, value)
     if (kind === 'learned') return this.setLearned(offerId, value)
+    if (kind === 'key') return this.keys.set(offerId, value)
     const untilMs = Number(value)
     if (kind !== 'rate-limited' || !Number.isFinite(untilMs)) return false
     this.setRateLimited(offerId, untilMs)
@@ -228,7 +235,7 @@ export class OfferHealth {
    * Replaces the whole state by that of Redis and returns what has expired in it. `aheadMs`: how far Redis's clock is
    * ahead of this process's.
    */
-  replace({ breakers, rateLimited, learned }: StoredHealth, aheadMs: number): Passed {
+  replace({ breakers, rateLimited, learned, keys }: StoredHealth, aheadMs: number): Passed {
     this.#aheadMs = aheadMs
     const nowMs = this.fleetNow()
     const unprobed = Object.entries(breakers).flatMap(([subject, text]) => {
@@ -253,7 +260,7 @@ export class OfferHealth {
       known.flatMap(([subject, entry]) => (isLasting(entry) ? [[subject, entry!]] : [])),
     )
     const forgotten = known.flatMap(([subject, entry]) => (isLasting(entry) ? [] : [subject]))
-    return { unprobed, limited, learned: forgotten }
+    return { unprobed, limited, learned: forgotten, keys: this.keys.replace(keys) }
   }
 }
 
@@ -261,7 +268,7 @@ export class OfferHealth {
 const TEXT = 'text'
 
 /** The hashes of Redis, as they are. */
-type StoredHealth = Record<'breakers' | 'rateLimited' | 'learned', Record<string, string>>
+type StoredHealth = Record<'breakers' | 'rateLimited' | 'learned' | 'keys', Record<string, string>>
 
 /** A breaker that is not closed, and its level. */
 export interface Blocking {
@@ -281,6 +288,8 @@ export interface Passed {
   unprobed: string[]
   /** Subjects whose learned tokens have expired. */
   learned: string[]
+  /** Subjects of keys whose entries are over. */
+  keys: string[]
 }
 
 async function redisNow(redis: Redis): Promise<number> {

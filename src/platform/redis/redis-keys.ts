@@ -125,7 +125,9 @@ export const HEALTH_BREAKERS = `${HEALTH}:breakers`
 export const HEALTH_RATE_LIMITED = `${HEALTH}:rate-limited`
 /** Hash: offer and kinds of content → what it adds to prompts, see src/core/routing/learned-tokens.ts. */
 export const HEALTH_LEARNED = `${HEALTH}:learned`
-/** The channel of changes to these three. */
+/** Hash: key of a pool and provider or offer → what is known of it, see src/core/failover/key-health.ts. */
+export const HEALTH_KEYS = `${HEALTH}:keys`
+/** The channel of changes to these four. */
 export const HEALTH_CHANNEL = `${HEALTH}:changed`
 /** Hash: failures and successes of one offer by time bucket. */
 export const healthWindow = (offerId: string): string => `${HEALTH}:window:${offerId}`

@@ -84,6 +84,7 @@ async function startBoard(aheadMs = 0): Promise<TestBoard> {
     probeAnswers: (offerId, probe) => shared.probeAnswers(offerId, probe),
     learn: (...learned) => shared.learn(...learned),
     exclude: (...excluded) => shared.exclude(...excluded),
+    keys: shared.keys,
     state: () => shared.state(),
     close: () => shared.close(),
   }

@@ -5,7 +5,7 @@ import type { CallOutcome } from '../../../core/calls/call-outcome.ts'
 import type { CallContent } from '../../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot, Offer } from '../../../core/catalog/catalog.ts'
 import { attemptFailure } from '../../../core/failover/attempt-failure.ts'
-import { giveUpNow, type NextStep, nextStep } from '../../../core/failover/failover.ts'
+import { giveUpNow, mayChangeKey, type NextStep, nextStep } from '../../../core/failover/failover.ts'
 import type { FailoverState, Route, RouteHealth } from '../../../core/failover/failover-state.ts'
 import { keepsPrivate } from '../../../core/routing/offer-preferences.ts'
 import type { BreakerBoard, Probe } from '../../../offer-health/circuit-breaker/breaker-board.ts'
@@ -16,6 +16,7 @@ import { runAttempt } from './attempt.ts'
 import { AttemptHistory, type ReportDependencies, reportAttempt } from './attempt-history.ts'
 import { type AttemptPlan, type AttemptSettings, firstTokenLimitMs } from './attempt-plan.ts'
 import { inAttemptSpan } from './attempt-span.ts'
+import { CallKeys } from './call-keys.ts'
 import { type ChainContext, cancelled, completed, expired, gaveUp } from './chain-outcome.ts'
 import { CompletionRelay } from './completion-relay.ts'
 import { planRescue } from './rescue.ts'
@@ -51,7 +52,7 @@ class ChainRun {
   constructor(call: RunningCall<CallContent>, deps: ChainDependencies) {
     this.#call = call
     this.#deps = deps
-    this.#routes = new CallRoutes(call.envelope, deps.catalog, deps.board)
+    this.#routes = new CallRoutes(call.envelope, deps)
     this.#relay = new CompletionRelay(call.envelope.stream ? (frame) => call.outbox.send(frame) : null)
     this.#history = new AttemptHistory(call.envelope.stream)
   }
@@ -122,13 +123,18 @@ class ChainRun {
 
   /**
    * The budget protects platform capacity. Failures on the client's BYOK keys alone have not used it, and neither has a
-   * first failover to a healthy offer of another provider, which receives this call once.
+   * first failover to a healthy offer of another provider, or to another key, which receives this call once.
    */
   async #mayRetry(routeIndex: number, failedRoutes: readonly number[]): Promise<boolean> {
     if (!this.#routes.areShared(failedRoutes)) return true
-    const [failed] = failedRoutes
-    const isFirst = failedRoutes.length === 1 && failed !== undefined
-    return (isFirst && this.#routes.isHealthyElsewhere(routeIndex, failed)) || this.#deps.budget.ask()
+    const [failed, ...others] = failedRoutes
+    if (failed === undefined || others.length > 0) return this.#deps.budget.ask()
+    const last = this.#history.failures.at(-1)
+    const isElsewhere =
+      routeIndex === failed
+        ? last !== undefined && mayChangeKey(last, this.#state())
+        : this.#routes.isHealthyElsewhere(routeIndex, failed)
+    return isElsewhere || this.#deps.budget.ask()
   }
 
   get #failedRoutes(): number[] {
@@ -155,11 +161,15 @@ class ChainRun {
     const offer = this.#routes.offer(candidate)
     if (!offer || health.kind === 'down' || health.kind === 'gone') return null
     const patienceMs = firstTokenLimitMs({ candidate, lastChance }, settings)
+    const poolKey = this.#routes.keys.choose(candidate)
+    // Its last key was refused or ran into its limit meanwhile.
+    if (poolKey === null) return null
     const probe =
       health.kind === 'probe'
         ? await board.claimProbe(candidate.offerId, patienceMs, this.#call.envelope.accountId)
         : null
     if (health.kind === 'probe' && probe === null) return null
+    if (poolKey) this.#deps.keys?.board.take(candidate.offerId, poolKey.id)
     const plan: AttemptPlan = {
       ...(this.#relay.isDelivered
         ? planRescue(
@@ -171,6 +181,12 @@ class ChainRun {
         : { candidate, rescue: null }),
       offer,
       lastChance,
+      ...(poolKey && {
+        poolKey,
+        onNearLimit: (restMs: number) =>
+          this.#deps.keys?.board.nearLimit(candidate.offerId, poolKey.id, restMs),
+        keyBackMs: () => this.#routes.keys.backMs(candidate),
+      }),
       // A streaming completion proves a probe, however long it takes to end.
       ...(probe && { onFirstContent: () => board.probeAnswers(candidate.offerId, probe) }),
       ...(this.#mayDrip(candidate) && { leavesDrip: () => this.#leavesDrip(routeIndex) }),
@@ -233,13 +249,13 @@ class ChainRun {
 /** The candidates of a call, in the current state of catalog and board. */
 class CallRoutes {
   readonly #envelope: CallEnvelope
-  readonly #catalog: () => CatalogSnapshot
-  readonly #board: Pick<BreakerBoard, 'health'>
+  readonly #deps: Pick<ChainDependencies, 'catalog' | 'board' | 'keys' | 'now'>
+  readonly keys: CallKeys
 
-  constructor(envelope: CallEnvelope, catalog: () => CatalogSnapshot, board: Pick<BreakerBoard, 'health'>) {
+  constructor(envelope: CallEnvelope, deps: Pick<ChainDependencies, 'catalog' | 'board' | 'keys' | 'now'>) {
     this.#envelope = envelope
-    this.#catalog = catalog
-    this.#board = board
+    this.#deps = deps
+    this.keys = new CallKeys(envelope, (candidate) => this.offer(candidate), deps.keys)
   }
 
   get modelCount(): number {
@@ -253,6 +269,7 @@ class CallRoutes {
       contextLength: candidate.contextLength,
       providerKeyId: candidate.providerKeyId,
       health: this.health(candidate),
+      hasReadyKey: this.keys.hasReady(candidate),
     }))
   }
 
@@ -264,7 +281,7 @@ class CallRoutes {
 
   /** Undefined if it left the catalog. */
   offer({ offerId }: Candidate): Offer | undefined {
-    return this.#catalog().offers.get(offerId)
+    return this.#deps.catalog().offers.get(offerId)
   }
 
   /** The health of an offer with our key says nothing about another key. */
@@ -272,9 +289,12 @@ class CallRoutes {
     const { offerId, providerKeyId, privacy } = candidate
     const offer = this.offer(candidate)
     if (!offer || (privacy && !keepsPrivate(offer.provider, privacy))) return { kind: 'gone' }
-    return providerKeyId === undefined
-      ? this.#board.health(offerId, this.#envelope.accountId)
-      : { kind: 'ready' }
+    const { board, now } = this.#deps
+    const health: RouteHealth =
+      providerKeyId === undefined ? board.health(offerId, this.#envelope.accountId) : { kind: 'ready' }
+    if (health.kind !== 'ready' && health.kind !== 'probe') return health
+    const backMs = this.keys.backMs(candidate)
+    return backMs === 0 ? health : { kind: 'rate-limited', untilMs: now() + backMs }
   }
 
   /** Whether any of these routes uses shared capacity. */

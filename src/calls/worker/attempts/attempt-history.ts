@@ -9,11 +9,13 @@ import type { CatalogSnapshot } from '../../../core/catalog/catalog.ts'
 import type { FailureKind } from '../../../core/failover/attempt-failure.ts'
 import { type HealthEffect, healthEffect } from '../../../core/failover/circuit-breaker.ts'
 import type { PastAttempt } from '../../../core/failover/failover-state.ts'
+import { effectBesideKeys, type KeyEffect, keyEffect } from '../../../core/failover/key-health.ts'
 import type { BreakerBoard, Probe } from '../../../offer-health/circuit-breaker/breaker-board.ts'
 import type { Logger } from '../../../platform/observability/logger.ts'
 import { noteReception } from './attempt-key.ts'
 import type { AttemptMeter } from './attempt-meter.ts'
 import type { AttemptPlan } from './attempt-plan.ts'
+import type { KeyPools } from './call-keys.ts'
 import { isSuccess, textOf, type UnfinishedAttempt, unfinishedAttempt, usageOf } from './call-usage.ts'
 import type { CompletionRelay } from './completion-relay.ts'
 
@@ -106,6 +108,7 @@ function recordOf({ plan, outcome, startedAt, endedAt }: EndedAttempt): AttemptR
     firstTokenMs: firstTokenAt === null ? null : firstTokenAt - startedAt,
     durationMs: endedAt - startedAt,
     ...(providerKeyId !== undefined && { providerKeyId }),
+    ...(providerKeyId === undefined && plan.poolKey && { platformKeyId: plan.poolKey.id }),
     ...(plan.rescue !== null && outcome.kind === 'finished' && { rescued: true }),
     ...(outcome.kind === 'failed' &&
       outcome.failure.providerMessage !== null && { providerMessage: outcome.failure.providerMessage }),
@@ -114,6 +117,8 @@ function recordOf({ plan, outcome, startedAt, endedAt }: EndedAttempt): AttemptR
 
 export interface ReportDependencies {
   board: Pick<BreakerBoard, 'report'>
+  /** Absent: no provider has several keys. */
+  keys?: KeyPools | undefined
   /** Receives the durations of all attempts. */
   meter: AttemptMeter
   /** Clients' BYOK keys. */
@@ -131,11 +136,13 @@ export function reportAttempt(
   record: AttemptRecord,
   probe: Probe | null,
   envelope: Pick<CallEnvelope, 'id' | 'requestId' | 'accountId'>,
-  { board, meter, byokKeys, logger }: ReportDependencies,
+  { board, keys, meter, byokKeys, logger }: ReportDependencies,
 ): void {
   const { offerId, providerKeyId } = plan.candidate
+  if (plan.poolKey)
+    keys?.board.report(offerId, plan.poolKey.id, keyEffectOf(outcome), providerKeyId === undefined)
   if (providerKeyId === undefined) {
-    const effect = effectOf(outcome)
+    const effect = effectOf(outcome, plan)
     board.report(offerId, effect, probe, envelope.accountId)
     meter.attempt(plan, record, effect)
   } else {
@@ -145,18 +152,26 @@ export function reportAttempt(
 }
 
 /** The effect of an attempt on the health of its offer; none if its end was not awaited. */
-function effectOf(outcome: AttemptOutcome): HealthEffect {
+function effectOf(outcome: AttemptOutcome, { keyBackMs }: AttemptPlan): HealthEffect {
   switch (outcome.kind) {
     case 'finished':
       return { kind: 'success' }
-    case 'failed':
-      return healthEffect(outcome.failure)
+    case 'failed': {
+      const effect = healthEffect(outcome.failure)
+      return keyBackMs ? effectBesideKeys(effect, outcome.failure, keyBackMs()) : effect
+    }
     case 'expired':
     case 'cancelled':
       return { kind: 'none' }
     default:
       return outcome satisfies never
   }
+}
+
+/** What an attempt showed of its key. */
+const keyEffectOf = (outcome: AttemptOutcome): KeyEffect => {
+  if (outcome.kind === 'failed') return keyEffect(outcome.failure)
+  return outcome.kind === 'finished' ? { kind: 'accepted' } : { kind: 'none' }
 }
 
 function logAttempt(

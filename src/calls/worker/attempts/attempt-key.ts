@@ -6,8 +6,10 @@ import type { AttemptPlan } from './attempt-plan.ts'
 
 /** The key of an attempt. */
 type AttemptKey =
+  /** The only platform key. */
   | { kind: 'ours' }
-  | { kind: 'own'; secret: string }
+  /** The client's BYOK key, or one of several platform keys. */
+  | { kind: 'chosen'; secret: string }
   /** The client's BYOK key is not available, so there is nothing to try. */
   | { kind: 'failed'; failure: AttemptFailure }
 
@@ -15,19 +17,20 @@ const OPEN_WITHIN_MS = 2_000
 
 /** Finds the key of an attempt. Never rejects. */
 export async function keyOfAttempt(
-  { candidate, offer }: AttemptPlan,
+  { candidate, offer, poolKey }: AttemptPlan,
   accountId: string,
   vault: Pick<ByokKeyVault, 'open'>,
 ): Promise<AttemptKey> {
   const { providerKeyId: keyId } = candidate
-  if (keyId === undefined) return { kind: 'ours' }
+  if (keyId === undefined)
+    return poolKey?.secret ? { kind: 'chosen', secret: poolKey.secret } : { kind: 'ours' }
   const unavailable: VaultResult = { kind: 'unavailable' }
   const opening = vault.open({ keyId, accountId, providerId: offer.provider.id })
   // The vault never rejects; a failure is a result.
   const answer = await withTimeout(opening, OPEN_WITHIN_MS, unavailable)
   switch (answer.kind) {
     case 'opened':
-      return { kind: 'own', secret: answer.secret }
+      return { kind: 'chosen', secret: answer.secret }
     case 'gone':
       return { kind: 'failed', failure: attemptFailure('refused', "the client's BYOK key is in use no more") }
     case 'unavailable':

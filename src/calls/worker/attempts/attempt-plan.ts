@@ -3,6 +3,7 @@ import type { Candidate } from '../../../core/calls/call-job.ts'
 import type { OnProgress } from '../../../core/calls/completion.ts'
 import type { Offer } from '../../../core/catalog/catalog.ts'
 import type { AttemptRequest } from '../../../providers/wire.ts'
+import type { PoolKey } from './call-keys.ts'
 
 /** Configured timeouts, in ms unless the name says otherwise. */
 export interface AttemptSettings {
@@ -18,10 +19,16 @@ export interface AttemptSettings {
 export interface AttemptPlan {
   candidate: Candidate
   offer: Offer
+  /** The key to use, of several. Absent: there is one. */
+  poolKey?: PoolKey | undefined
+  /** Milliseconds until one of them takes calls at the offer. */
+  keyBackMs?: (() => number) | undefined
   /** No other route is left, so this one gets more time. */
   lastChance: boolean
   /** How the attempt may continue a broken stream that the client has text of; null if it has none. */
   rescue: 'continue' | 'repeat' | null
+  /** Called when the provider says that the key has hardly any requests or tokens left, for so many milliseconds. */
+  onNearLimit?: ((restMs: number) => void) | undefined
   /** Called when content starts to arrive. */
   onFirstContent?: () => void
   /** Called when hardly any tokens arrive; returns whether to try another offer instead. Absent: there is none. */

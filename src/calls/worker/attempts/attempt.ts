@@ -58,7 +58,8 @@ export async function runAttempt(
   const request: AttemptRequest = {
     accountId: call.envelope.accountId,
     offer: plan.offer,
-    ...(key.kind === 'own' && { apiKey: key.secret }),
+    ...(key.kind === 'chosen' && { apiKey: key.secret }),
+    onNearLimit: plan.onNearLimit,
     callId: call.envelope.id,
     content: contentAt(plan.candidate, call.content),
     // A rescue attempt shows no reasoning, because the client has already read past it.

@@ -1,0 +1,55 @@
+/** One of several keys at a provider. */
+export interface WeightedKey {
+  id: string
+  /** Its share of the conversations, against the other keys. Above 0. */
+  weight: number
+}
+
+/** Whether a key takes a call: `spare` only if no key is ready, since its provider would soon ask for no requests. */
+export type KeyStanding = 'ready' | 'spare' | 'out'
+
+export interface KeyChoice<Key> {
+  /** What stays with one key, so that the provider's prompt cache serves it: a conversation, or its account. */
+  affinity: string
+  /** The key that holds the prefix of the prompt; used while it is ready. */
+  prefer?: string | undefined
+  standing: (key: Key) => KeyStanding
+}
+
+/**
+ * Chooses a key by weighted rendezvous: each conversation has an order of keys of its own, in which a key is first as often as its
+ * weight says, and keys that come or go move no other conversation. Null if every key is out.
+ */
+export function chooseKey<Key extends WeightedKey>(
+  keys: readonly Key[],
+  { affinity, prefer, standing }: KeyChoice<Key>,
+): Key | null {
+  let best: { key: Key; isReady: boolean; score: number } | null = null
+  for (const key of keys) {
+    const state = standing(key)
+    if (state === 'out') continue
+    const isReady = state === 'ready'
+    const score = key.id === prefer ? Number.POSITIVE_INFINITY : rendezvousScore(affinity, key.id, key.weight)
+    const isBetter = best === null || (isReady === best.isReady ? score > best.score : isReady)
+    if (isBetter) best = { key, isReady, score }
+  }
+  return best?.key ?? null
+}
+
+/**
+ * The score of a target for a subject: the target with the highest gets it. Weighted rendezvous hashing: Schindelhauer and
+ * Schomaker, "Weighted distributed hash tables", 2005.
+ */
+export function rendezvousScore(subject: string, targetId: string, weight: number): number {
+  return -weight / Math.log((hashOf(`${subject} ${targetId}`) + 0.5) / 2 ** 32)
+}
+
+/** FNV-1a, and the last mixing of MurmurHash3, since texts that differ in their end alone have close FNV hashes. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let index = 0; index < text.length; index++)
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0
+}

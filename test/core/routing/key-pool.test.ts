@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { chooseKey, type KeyStanding } from '../../../src/core/routing/key-pool.ts'
+
+const KEYS = [
+  { id: 'one', weight: 1 },
+  { id: 'two', weight: 1 },
+  { id: 'three', weight: 2 },
+]
+const CONVERSATIONS = Array.from({ length: 4_000 }, (_, index) => `conversation-${index}`)
+
+const chosen = (
+  affinity: string,
+  keys = KEYS,
+  standings: Record<string, KeyStanding> = {},
+  prefer?: string,
+) => chooseKey(keys, { affinity, prefer, standing: ({ id }) => standings[id] ?? 'ready' })?.id ?? null
+
+test('keys get conversations in proportion to their weights', () => {
+  const counts = { one: 0, two: 0, three: 0 } as Record<string, number>
+  for (const affinity of CONVERSATIONS) counts[chosen(affinity)!]!++
+  for (const { id, weight } of KEYS) expect(counts[id]! / CONVERSATIONS.length).toBeCloseTo(weight / 4, 1)
+})
+
+test('a key that leaves or comes moves only the conversations that are or will be its own', () => {
+  const without = KEYS.slice(1)
+  for (const affinity of CONVERSATIONS) {
+    const before = chosen(affinity)
+    if (before !== 'one') expect(chosen(affinity, without)).toBe(before)
+  }
+})
+
+test('a key near its limit is used only if no other is ready, and a key that is out never', () => {
+  for (const affinity of CONVERSATIONS.slice(0, 200)) {
+    expect(chosen(affinity, KEYS, { one: 'spare', three: 'out' })).toBe('two')
+    expect(chosen(affinity, KEYS, { one: 'out', two: 'spare', three: 'out' })).toBe('two')
+    expect(chosen(affinity, KEYS, { one: 'out', two: 'out', three: 'out' })).toBeNull()
+  }
+})
+
+test('the preferred key is used while it is ready', () => {
+  for (const affinity of CONVERSATIONS.slice(0, 200)) {
+    expect(chosen(affinity, KEYS, {}, 'two')).toBe('two')
+    expect(chosen(affinity, KEYS, { two: 'spare' }, 'two')).not.toBe('two')
+    expect(chosen(affinity, KEYS, {}, 'gone')).toBe(chosen(affinity))
+  }
+})
