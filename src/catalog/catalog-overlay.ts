@@ -10,13 +10,13 @@ import { CATALOG_CHANNEL, CATALOG_OVERLAY } from '../platform/redis/redis-keys.t
 export type PlatformKeyState = 'active' | 'draining' | 'disabled'
 
 /** What a key is used for at most, in calendar minutes; null: not limited here. */
-export interface KeyLimits {
+export interface PlatformKeyLimits {
   requestsPerMinute: number | null
   tokensPerMinute: number | null
 }
 
 /** A platform key that an operator stored. */
-export interface OverlayPlatformKey extends Partial<KeyLimits> {
+export interface OverlayPlatformKey extends Partial<PlatformKeyLimits> {
   providerId: string
   /** Unique among the keys of its provider. Absent in what a version before wrote: MAIN_KEY. */
   id?: string

@@ -3,8 +3,8 @@ import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
 import {
-  type KeyLimits,
   type OverlayPlatformKey,
+  type PlatformKeyLimits,
   type PlatformKeyState,
   writeOverlay,
 } from './catalog-overlay.ts'
@@ -12,7 +12,7 @@ import { PLATFORM_KEY_PURPOSE, platformKeyContext } from './platform-keys.ts'
 
 /** What operators set of a key besides its secret. */
 export type PlatformKeySettings = Partial<
-  Required<Pick<OverlayPlatformKey, 'name' | 'weight' | 'state'>> & KeyLimits
+  Required<Pick<OverlayPlatformKey, 'name' | 'weight' | 'state'>> & PlatformKeyLimits
 >
 
 interface NewPlatformKey extends PlatformKeySettings {

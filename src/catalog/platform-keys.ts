@@ -3,7 +3,12 @@ import { keyOrigins } from '../core/catalog/platform-key-variables.ts'
 import { oncePer } from '../core/kernel/once-per.ts'
 import type { WeightedKey } from '../core/routing/key-pool.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
-import type { KeyLimits, OverlayPlatformKey, OverlayWatch, PlatformKeyState } from './catalog-overlay.ts'
+import type {
+  OverlayPlatformKey,
+  OverlayWatch,
+  PlatformKeyLimits,
+  PlatformKeyState,
+} from './catalog-overlay.ts'
 
 /** The sealing purpose of platform keys. */
 export const PLATFORM_KEY_PURPOSE = 'platform-key'
@@ -16,7 +21,7 @@ export const platformKeyContext = (providerId: string, origins: readonly string[
 export const MAIN_KEY = 'main'
 
 /** One of our keys at a provider: `stored` by an operator, otherwise from the environment. */
-export interface PlatformKey extends WeightedKey, KeyLimits {
+export interface PlatformKey extends WeightedKey, PlatformKeyLimits {
   source: 'stored' | 'environment'
   secret: string
   state: PlatformKeyState

@@ -13,7 +13,7 @@ import type { Redis } from '../platform/redis/redis.ts'
 import { HEALTH_CHANNEL, HEALTH_KEYS } from '../platform/redis/redis-keys.ts'
 import type { OfferHealth } from './circuit-breaker/offer-health.ts'
 
-/** A key's rest is told again if it ends later than the known one by this much. */
+/** A key's rest is published again if it ends later than the known one by this much. */
 const SAME_REST_MS = 1_000
 
 interface KeyBoardOptions {

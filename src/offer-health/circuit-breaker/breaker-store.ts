@@ -282,7 +282,7 @@ export async function enableProvider(redis: Redis, providerId: string): Promise<
   return [...closed, ...keys]
 }
 
-/** Deletes entries of a hash and tells every process. Returns their subjects. */
+/** Deletes entries of a hash and notifies every process. Returns their subjects. */
 async function forget(
   redis: Redis,
   hash: string,

@@ -1,8 +1,7 @@
-import type { PlatformKey, PlatformKeys } from '../../../catalog/platform-keys.ts'
 import type { CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
-import type { Offer } from '../../../core/catalog/catalog.ts'
+import type { Offer, Provider } from '../../../core/catalog/catalog.ts'
 import { LEAST_REST_MS } from '../../../core/failover/key-health.ts'
-import { chooseKey } from '../../../core/routing/key-pool.ts'
+import { chooseKey, type WeightedKey } from '../../../core/routing/key-pool.ts'
 import type { KeyBoard } from '../../../offer-health/key-board.ts'
 
 /** One of several keys at a provider. */
@@ -15,7 +14,8 @@ export interface PoolKey {
 /** What a call needs to know of keys, where providers have several. */
 export interface KeyPools {
   board: KeyBoard
-  platformKeys: Pick<PlatformKeys, 'pool'>
+  /** Our keys that take calls at a provider. */
+  platformKeys: { pool(provider: Provider): ReadonlyArray<WeightedKey & { secret: string }> }
 }
 
 /** The keys of the candidates of a call, where a provider has several. */
@@ -75,7 +75,7 @@ export class CallKeys {
     return isServed ? Math.max(LEAST_REST_MS, board.backMs(offerId, providerKeyId)) : 0
   }
 
-  #pool(candidate: Candidate): readonly PlatformKey[] | undefined {
+  #pool(candidate: Candidate): ReturnType<KeyPools['platformKeys']['pool']> | undefined {
     if (candidate.providerKeyId !== undefined || !this.#pools) return undefined
     const offer = this.#offerOf(candidate)
     const pool = offer && this.#pools.platformKeys.pool(offer.provider)

@@ -233,7 +233,7 @@ test('when no key of an offer is left the next offer serves, and the offer is kn
   expect(alone.outcome).toMatchObject({ error: { code: 'no_provider_available', retryAfterSeconds: 20 } })
 })
 
-test('the refusal of the last key is told of the offer, as that of an only key', async () => {
+test('the refusal of the last key is reported of the offer, as that of an only key', async () => {
   refused = { one: { status: 401 }, two: { status: 401 } }
   const { attempts, effects } = await run()
   expect(attempts.slice(0, 2)).toEqual(['alpha/large refused one', 'alpha/large refused two'])
