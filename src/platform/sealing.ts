@@ -40,9 +40,9 @@ export interface ByteSealer extends Sealer {
   sealBytes(text: string | Buffer, context: string): Buffer
   /** The same; a long text is sealed off the event loop. */
   sealLater(text: string | Buffer, context: string): Promise<Buffer>
-  /** Throws as `open`. */
-  openBytes(box: Buffer, context: string): string
-  /** The text as UTF-8; a long one is opened off the event loop. Rejects where `open` throws. */
+  /** The text as UTF-8. Throws as `open`. */
+  openBytes(box: Buffer, context: string): Buffer
+  /** The same; a long text is opened off the event loop. Rejects where `open` throws. */
   openLater(box: Buffer, context: string): Promise<Buffer>
 }
 
@@ -81,7 +81,7 @@ export function createSealer(
     },
     openBytes(box, context) {
       const { key, sealed } = contentOf(box)
-      return decrypt(key, sealed, context).toString()
+      return decrypt(key, sealed, context)
     },
     async sealLater(text, context) {
       const day = today()

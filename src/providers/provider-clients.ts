@@ -85,7 +85,12 @@ function converted(request: AttemptRequest, apiKey: string | null, ofChats: Wire
     ...sent,
     wire,
     answer,
-    body: typeof body === 'string' ? restore(withoutLoneSurrogates(body)) : body,
+    body:
+      typeof body === 'string'
+        ? restore(withoutLoneSurrogates(body))
+        : Buffer.isBuffer(body)
+          ? restore(body)
+          : body,
   }
 }
 

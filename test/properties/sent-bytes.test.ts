@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
+import { readBody, writeBody } from '../../src/core/calls/call-body.ts'
 import { normalizeChatRequest, readChatBody } from '../../src/core/calls/chat-request.ts'
 import { normalizeExtendedRequest } from '../../src/core/calls/extended-request.ts'
 import type { CallContent } from '../../src/core/calls/kinds/call-kinds.ts'
 import { type MessagesBody, parseMessagesRequest } from '../../src/core/calls/messages-request.ts'
 import type { ProviderQuirks, Wire } from '../../src/core/catalog/catalog.ts'
 import { parseClientJson } from '../../src/core/json/client-json.ts'
-import { chatCompletions } from '../../src/providers/chat-completions.ts'
-import { anthropicMessages } from '../../src/providers/chat-to-messages.ts'
-import { wireFor } from '../../src/providers/kinds/provider-kinds.ts'
+import { createProviderClients } from '../../src/providers/provider-clients.ts'
+import { WIRE_MAPPINGS } from '../../src/providers/wires.ts'
 import { damaged } from '../helpers/damaged.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
@@ -16,11 +16,21 @@ const LIMITS = { depth: 256, values: 100_000 }
 /** Members of a shorter body are always written again. */
 const PADDING = 'x'.repeat(17_000)
 
+/** So long that it is copied and not parsed. */
+const PICTURE = `data:image/png;base64,${'iVBORw0KGgo+'.repeat(6_000)}`
+
 const FUNCTION = { name: 'read', description: 'Reads.', parameters: { type: 'object', maximum: 1.5 } }
 const CHAT = {
   messages: [
     { role: 'system', content: 'a' },
-    { role: 'user', content: [{ type: 'text', text: 'c' }] },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'c 😀' },
+        { type: 'image_url', image_url: { url: PICTURE, detail: 'low' } },
+        { type: 'image_url', image_url: { url: 'https://h/a.png' } },
+      ],
+    },
     {
       role: 'assistant',
       content: null,
@@ -40,7 +50,13 @@ const NATIVE = {
   max_tokens: 5,
   system: [{ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } }],
   messages: [
-    { role: 'user', content: 'b' },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'b' },
+        { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PICTURE.split(',')[1] } },
+      ],
+    },
     {
       role: 'assistant',
       content: [
@@ -73,7 +89,7 @@ const native: Surface = (json) => {
   return parseMessagesRequest(value as MessagesBody, { anyWire: true, sentJson: sent }).content
 }
 
-/** The request of an attempt at a provider of this wire. */
+/** The request of an attempt at a provider of this wire, as it is sent. */
 function requestOf(content: CallContent, wire: Wire, quirks: ProviderQuirks): string {
   const { provider, ...offer } = offerAt('http://h/v1')
   const attempt = {
@@ -81,9 +97,20 @@ function requestOf(content: CallContent, wire: Wire, quirks: ProviderQuirks): st
     offer: { ...offer, provider: { ...provider, wire, quirks } },
     limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
   }
-  const ofChats = wire === 'chat-completions' ? chatCompletions : anthropicMessages
-  return String(wireFor(attempt, ofChats).request(null).body)
+  const sent: string[] = []
+  const clients = createProviderClients({
+    wires: WIRE_MAPPINGS,
+    transport: { post: ({ body }) => void sent.push(String(body)) },
+    ourKey: () => 'key',
+    connectTimeoutMs: 1,
+    now: () => 0,
+  })
+  void clients(wire).attempt(attempt, () => undefined)
+  return sent[0]!
 }
+
+/** As a worker reads it that is another process. */
+const afterQueue = (content: CallContent): CallContent => readBody(writeBody(content))
 
 const quirks = fc.record<ProviderQuirks>(
   {
@@ -102,20 +129,26 @@ describe.each<[string, Surface, { messages: object[] }, Wire]>([
   ['an extended chat', extended, CHAT, 'chat-completions'],
   ['a native call', native, NATIVE, 'anthropic-messages'],
 ])('the request of %s at a provider of its wire', (_which, read, sane, wire) => {
-  test('has the bytes of the client, spaces included, which are neither parsed nor written again', () => {
-    const [first, ...others] = sane.messages
-    const body = { ...sane, messages: [first, { role: 'user', content: PADDING }, ...others] }
-    const content = read(JSON.stringify(body, null, 1))
-    const [written, readAgain] = [vi.spyOn(JSON, 'stringify'), vi.spyOn(JSON, 'parse')]
-    const request = requestOf(content, wire, {})
-    const longest = Math.max(...written.mock.results.map(({ value }) => String(value).length))
-    expect([longest < 1_000, readAgain.mock.calls.length]).toEqual([true, 0])
-    vi.restoreAllMocks()
-    for (const name of ['messages', 'tools', 'system'] as const) {
-      const given = (body as Record<string, unknown>)[name]
-      if (given) expect(request).toContain(JSON.stringify({ [name]: given }, null, 1).slice(3, -2))
-    }
-  })
+  test.each([
+    ['in its process', (content: CallContent) => content],
+    ['in another process', afterQueue],
+  ])(
+    'has the bytes of the client, spaces included, which %s are neither parsed nor written again',
+    (_where, there) => {
+      const [first, ...others] = sane.messages
+      const body = { ...sane, messages: [first, { role: 'user', content: PADDING }, ...others] }
+      const content = there(read(JSON.stringify(body, null, 1)))
+      const [written, readAgain] = [vi.spyOn(JSON, 'stringify'), vi.spyOn(JSON, 'parse')]
+      const request = requestOf(content, wire, {})
+      const longest = Math.max(...written.mock.results.map(({ value }) => String(value).length))
+      expect([longest < 1_000, readAgain.mock.calls.length]).toEqual([true, 0])
+      vi.restoreAllMocks()
+      for (const name of ['messages', 'tools', 'system'] as const) {
+        const given = (body as Record<string, unknown>)[name]
+        if (given) expect(request).toContain(JSON.stringify({ [name]: given }, null, 1).slice(3, -2))
+      }
+    },
+  )
 
   test('states the same as one that is written again, whatever the client sends', () => {
     const spaces = fc.constantFrom(undefined, 1)
@@ -129,11 +162,20 @@ describe.each<[string, Surface, { messages: object[] }, Wire]>([
           // Refused before it gets to a provider.
           return
         }
-        const anew = { ...content, sentJson: undefined } as CallContent
-        expect(JSON.parse(requestOf(content, wire, at))).toEqual(JSON.parse(requestOf(anew, wire, at)))
+        const anew = JSON.parse(requestOf({ ...content, sentJson: undefined } as CallContent, wire, at))
+        expect(JSON.parse(requestOf(content, wire, at))).toEqual(anew)
+        expect(JSON.parse(requestOf(afterQueue(content), wire, at))).toEqual(anew)
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     )
+  })
+
+  test('has pairs of escaped surrogates as they are', () => {
+    const json = JSON.stringify({ ...sane, padding: PADDING }).replace(
+      '"user"',
+      '"user","unread":"\\ud83d\\uDE00"',
+    )
+    expect(requestOf(read(json), wire, {}).includes('\\ud83d\\uDE00')).toBe(wire === 'anthropic-messages')
   })
 
   test.each([

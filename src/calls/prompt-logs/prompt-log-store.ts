@@ -66,9 +66,8 @@ export function createPromptLogStore(postgres: Postgres, sealer: ByteSealer, lim
     expiresAt: Date
   }): StoredPromptLog => {
     const { callId, accountId, keyId, createdAt, expiresAt } = row
-    const log = JSON.parse(
-      sealer.openBytes(Buffer.from(row.sealed), contextOf(accountId, callId)),
-    ) as PromptLog
+    const text = sealer.openBytes(Buffer.from(row.sealed), contextOf(accountId, callId)).toString()
+    const log = JSON.parse(text) as PromptLog
     return { ...log, callId, keyId, createdAt, expiresAt }
   }
   const unexpired = () => ({ expiresAt: { gt: new Date() } })

@@ -1,7 +1,8 @@
 import { type Fields, isObject } from '../json/json-object.ts'
 import type { SentJson } from '../json/json-text.ts'
+import type { ChatMessage } from './chat-request.ts'
 import type { ToolCall } from './completion.ts'
-import type { ContentPart } from './content-part.ts'
+import { type ContentPart, isAddress, parseContentPart } from './content-part.ts'
 
 /** What decides of a message whether it is sent as it was given; see ChatMessage. */
 interface ReadMessage {
@@ -52,5 +53,25 @@ const isCall = (given: unknown, { id, type, function: { name, arguments: json } 
   hasOnly(given.function, { name, arguments: json }) &&
   given.function.arguments === json
 
-const isPart = (given: unknown, part: ContentPart): boolean =>
-  part.type === 'text' && hasOnly(given, part) && given.type === 'text' && given.text === part.text
+function isPart(given: unknown, part: ContentPart): boolean {
+  if (part.type === 'text') return hasOnly(given, part) && given.type === 'text' && given.text === part.text
+  if (part.type !== 'image' || part.cacheBreakpoint) return false
+  const { source, detail } = part
+  if (!hasOnly(given, { type: 'image_url', image_url: source }) || given.type !== 'image_url') return false
+  const image = given.image_url
+  if (!hasOnly(image, { url: true, ...(detail !== undefined && { detail }) }) || image.detail !== detail)
+    return false
+  const { url } = image
+  if (isAddress(source)) return url === source.url
+  const head = `data:${source.mediaType};base64,`
+  return typeof url === 'string' && url.startsWith(head) && url.slice(head.length) === source.base64
+}
+
+/** The messages that say what these of a client do, which `sentMessages` found to be as they were read. */
+export const readSentMessages = (given: unknown): ChatMessage[] =>
+  (given as ChatMessage[]).map(({ content, ...message }) => ({
+    ...message,
+    content: Array.isArray(content)
+      ? content.map((part) => parseContentPart(part, message.role, 'messages'))
+      : (content ?? ''),
+  }))

@@ -11,6 +11,7 @@ import {
   MAX_NESTING,
   type SentJson,
   scanJson,
+  withoutLoneSurrogates,
 } from './json-text.ts'
 import { type LongString, longString, parseAround } from './long-strings.ts'
 
@@ -33,13 +34,22 @@ export function parseClientJson(json: Buffer, limits: JsonLimits): ParsedJson {
     const around = notes.long.length > 0 ? parseAround(json, notes.long, parseText) : undefined
     if (around === undefined && json.length > (limits.bytes ?? json.length)) return { kind: 'too-long' }
     const value: unknown = around === undefined ? parseText(json.toString()) : around
-    const isSent = notes.isPlain && notes.long.length === 0 && json.length >= SENT_BYTES_MIN
+    const isSent = notes.isPlain && json.length >= SENT_BYTES_MIN
     const sent = isSent ? sentJsonOf(json, notes.spans, value) : undefined
-    return { kind: 'value', value, exact: exactJsonOf(notes.altered, value), ...(sent && { sent }) }
+    return { kind: 'value', value, exact: exactJsonOf(notes.altered, value), ...(sent?.size && { sent }) }
   } catch {
     // The caller reports the error to the sender of the body.
     return { kind: 'invalid' }
   }
+}
+
+const ANY_SIZE = { depth: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY }
+
+/** Parses JSON that was checked before, and copies the long base64 in it. Throws as JSON.parse. */
+export function parseAroundLong(json: Buffer): unknown {
+  const notes = new BodyNotes(json)
+  scanJson(json, ANY_SIZE, notes)
+  return parseAround(json, notes.long, JSON.parse) ?? JSON.parse(json.toString())
 }
 
 const parseWithoutProto = (text: string): unknown =>
@@ -186,8 +196,12 @@ function exactJsonOf(texts: ReadonlyMap<ExactField, string>, value: unknown): Ex
   return Object.keys(exact).length > 0 ? exact : undefined
 }
 
-/** Of a surrogate, which may be a lone one. */
-const SURROGATES = ['\\ud', '\\uD']
+/** Clients that write ASCII alone escape pairs of surrogates, which are well. */
+function hasLoneSurrogate(json: Buffer): boolean {
+  if (!json.includes('\\ud') && !json.includes('\\uD')) return false
+  const text = json.toString('latin1')
+  return withoutLoneSurrogates(text) !== text
+}
 
 /**
  * The bytes of long members that may be sent as they are: without a name that stands twice, of which providers may read
@@ -198,8 +212,7 @@ function sentJsonOf(json: Buffer, spans: ReadonlyMap<SentField, Span>, value: un
   for (const [field, { start, end, names }] of spans) {
     const bytes = json.subarray(start, end)
     const read = (value as Record<string, unknown>)[field]
-    const mayBeLone = SURROGATES.some((start) => bytes.includes(start))
-    if (!mayBeLone && namesIn(read, MAX_NESTING - 1) === names) sent.set(read, bytes)
+    if (namesIn(read, MAX_NESTING - 1) === names && !hasLoneSurrogate(bytes)) sent.set(read, bytes)
   }
   return sent
 }

@@ -164,7 +164,10 @@ export type ExactJson = { [field in ExactField]?: string | undefined }
 /** Members of a body as they were received, by their values, of those that the bytes state without anything else. */
 export type SentJson = ReadonlyMap<unknown, Uint8Array>
 
-/** An object as JSON, using the received bytes of values that have them, and the exact text of members that have one. */
+/**
+ * An object as JSON, using the received bytes of values that have them, and the exact text of members that have one. Beside
+ * bytes there are no lone surrogates.
+ */
 export function stringifyExactly(
   object: Record<string, unknown>,
   exact?: ExactJson,
@@ -178,10 +181,10 @@ export function stringifyExactly(
     text += `${index === 0 ? '{' : ','}${JSON.stringify(name)}:`
     const bytes = sent?.get(value)
     if (bytes) {
-      pieces.push(Buffer.from(text), bytes)
+      pieces.push(Buffer.from(withoutLoneSurrogates(text)), bytes)
       text = ''
     } else text += exact?.[name as ExactField] ?? JSON.stringify(value)
   }
   text += members.length === 0 ? '{}' : '}'
-  return pieces.length === 0 ? text : Buffer.concat([...pieces, Buffer.from(text)])
+  return pieces.length === 0 ? text : Buffer.concat([...pieces, Buffer.from(withoutLoneSurrogates(text))])
 }

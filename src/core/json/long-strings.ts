@@ -77,8 +77,8 @@ export function markLongStrings<T>(given: T) {
   const strings: string[] = []
   return {
     value: marked(given, strings) as T,
-    restore: (json: string): string | Buffer =>
-      strings.length === 0 ? json : joined(json.split(MARK), strings),
+    restore: (json: string | Buffer): string | Buffer =>
+      strings.length === 0 ? json : joined(typeof json === 'string' ? Buffer.from(json) : json, strings),
   }
 }
 
@@ -98,18 +98,18 @@ function marked(value: unknown, strings: string[]): unknown {
   return copy ?? value
 }
 
-/** @param parts of the JSON, each but the first with the rest of a mark before it */
-function joined([head = '', ...parts]: string[], strings: readonly string[]): Buffer {
-  const pieces = parts.map((part) => {
-    const end = part.indexOf(';')
-    return { string: strings[Number(part.slice(0, end))]!, text: part.slice(end + 1) }
-  })
-  const length = pieces.reduce((sum, { string, text }) => sum + string.length + Buffer.byteLength(text), 0)
-  const bytes = Buffer.allocUnsafe(Buffer.byteLength(head) + length)
-  let at = bytes.write(head)
-  for (const { string, text } of pieces) {
-    at += bytes.write(string, at, 'latin1')
-    at += bytes.write(text, at)
+function joined(json: Buffer, strings: readonly string[]): Buffer {
+  const pieces: Array<Buffer | string> = []
+  let from = 0
+  for (let at = json.indexOf(MARK); at >= 0; at = json.indexOf(MARK, from)) {
+    const end = json.indexOf(';', at)
+    pieces.push(json.subarray(from, at), strings[Number(json.toString('latin1', at + MARK.length, end))]!)
+    from = end + 1
   }
+  pieces.push(json.subarray(from))
+  const bytes = Buffer.allocUnsafe(pieces.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const piece of pieces)
+    at += typeof piece === 'string' ? bytes.write(piece, at, 'latin1') : piece.copy(bytes, at)
   return bytes
 }
