@@ -8,7 +8,7 @@ import { announceKeyChange, type KeyChange } from '../platform/redis/key-changes
 import { accountCommands } from './admin-accounts.ts'
 import { archiveCommands } from './admin-archive.ts'
 import { callPaymentCommands } from './admin-call-payments.ts'
-import { ADMIN_OPTIONS, type AdminCommands } from './admin-command.ts'
+import { ADMIN_OPTIONS, type AdminCommands, type AdminContext } from './admin-command.ts'
 import { byokKeyCommands, keyCommands } from './admin-keys.ts'
 import { offerCommands, secretCommands, settlementCommands } from './admin-operations.ts'
 import { operatorCommands } from './admin-operators.ts'
@@ -111,6 +111,14 @@ export function parseAdmin(args: string[]) {
 /** `npm run admin -- COMMAND [--json]`: every command of USAGE. */
 export async function admin(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const { command, input } = parseAdmin(args)
+  return withServices(environment, (services) => command({ ...services, input }))
+}
+
+/** Runs a command over the services that operators use. */
+export function withServices<T>(
+  environment: NodeJS.ProcessEnv,
+  run: (services: Omit<AdminContext, 'input'>) => Promise<T>,
+): Promise<T> {
   const config = readConfig(environment)
   return withClients(config, 'shuntyard-admin', async ({ postgres, redis }) => {
     const announce = (change: KeyChange) => announceKeyChange(redis, change)
@@ -126,7 +134,7 @@ export async function admin(args: string[], environment: NodeJS.ProcessEnv): Pro
     const billing = await composeBilling(config, clients)
     const accounts = { ...composeAccounts(config, clients, billing), ...billing }
     const operators = composeOperators(config, clients, accounts)
-    return command({ ...accounts, ...operators, ...clients, config, operator: commandOperator(), input })
+    return run({ ...accounts, ...operators, ...clients, config, operator: commandOperator() })
   })
 }
 

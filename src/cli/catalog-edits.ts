@@ -6,6 +6,7 @@ import { type CatalogLogger, createCatalogStore } from '../catalog/catalog-store
 import { createPlatformKeys } from '../catalog/platform-keys.ts'
 import { type RateEntry, readRateHistory } from '../catalog/rate-history-store.ts'
 import { type Config, readConfig } from '../config.ts'
+import { documentChanges } from '../core/catalog/document-changes.ts'
 import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import { editsView } from '../http/admin/catalog-routes.ts'
@@ -52,6 +53,17 @@ export async function applyEdits(path: string, environment: NodeJS.ProcessEnv): 
     return describe(await management.applyEdits(commandOperator(), content))
   })
 }
+
+/** The values that a document would change, a line each, after a check of it. */
+export const plannedEdits = (
+  content: unknown,
+  environment: NodeJS.ProcessEnv,
+): Promise<{ changes: string[]; problems: string[] }> =>
+  withEdits(environment, async ({ edits, management }) => {
+    const checked = management.check(content)
+    if (checked.kind === 'problems') return { changes: [], problems: checked.problems }
+    return { changes: documentChanges((await edits.current())?.content, content), problems: [] }
+  })
 
 /** The operators' edits in use; null: none, or no database is set. */
 export const readEdits = async (environment: NodeJS.ProcessEnv): Promise<StoredDocument | null> =>

@@ -1,14 +1,26 @@
+import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { type Config, readConfig } from '../config.ts'
 import { StartError } from '../core/kernel/errors.ts'
 import { openConnections } from '../platform/connections.ts'
 import { withTimeout } from '../platform/process/with-timeout.ts'
-import { type Check, type DoctorContext, type Finding, reasonOf, wrong } from './doctor/check.ts'
+import { withServices } from './admin.ts'
+import {
+  type Check,
+  type DoctorContext,
+  type Finding,
+  findings,
+  reasonOf,
+  warning,
+  wrong,
+} from './doctor/check.ts'
 import { HOST_CHECKS } from './doctor/host-checks.ts'
 import { NETWORK_CHECKS } from './doctor/network-checks.ts'
 import { POSTGRES_CHECKS } from './doctor/postgres-checks.ts'
 import { REDIS_CHECKS } from './doctor/redis-checks.ts'
 import { SERVICE_CHECKS } from './doctor/service-checks.ts'
+import { readGatewayDocument } from './gateway-file/gateway-document.ts'
+import { planChanges } from './gateway-file/gateway-plan.ts'
 import { type CommandOutput, runAsProcess } from './run-command.ts'
 
 const NAME = 'shuntyard-doctor'
@@ -25,13 +37,14 @@ const CHECKS: Check[] = [
 type NamedFinding = Finding & { check: string }
 
 /**
- * `npm run doctor [-- --json]`: checks this host, Redis, PostgreSQL and the services of others, and prints what is wrong,
- * what it costs and what mends it. Exits 1 where something is wrong, 0 where there are warnings only. Changes nothing
+ * `npm run doctor [-- --json] [--file FILE]`: checks this host, Redis, PostgreSQL, the services of others and whether the
+ * gateway is what a file of `apply` says, and prints what is wrong, what it costs and what mends it. Exits 1 where something is wrong, 0 where there are warnings only. Changes nothing
  * but a key in Redis that expires within a minute.
  */
 export async function doctor(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
-  parseArgs({ args, options: { json: { type: 'boolean' } } })
-  const found = await examine(environment)
+  const options = { json: { type: 'boolean' }, file: { type: 'string', short: 'f' } } as const
+  const { file } = parseArgs({ args, options }).values
+  const found = await examine(environment, file === undefined ? CHECKS : [...CHECKS, fileCheck(file)])
   const count = (level: Finding['level']) => found.filter((each) => each.level === level).length
   const summary = { ok: count('wrong') === 0, wrong: count('wrong'), warnings: count('warning') }
   return {
@@ -41,7 +54,7 @@ export async function doctor(args: string[], environment: NodeJS.ProcessEnv): Pr
   }
 }
 
-async function examine(environment: NodeJS.ProcessEnv): Promise<NamedFinding[]> {
+async function examine(environment: NodeJS.ProcessEnv, checks: Check[]): Promise<NamedFinding[]> {
   let config: Readonly<Config>
   try {
     config = readConfig(environment)
@@ -62,11 +75,28 @@ async function examine(environment: NodeJS.ProcessEnv): Promise<NamedFinding[]> 
         : connections.postgres(NAME, { poolSize: 1, databaseUrl: databaseReportsUrl }),
   }
   try {
-    return (await Promise.all(CHECKS.map((check) => findingsOf(check, context)))).flat()
+    return (await Promise.all(checks.map((check) => findingsOf(check, context)))).flat()
   } finally {
     await connections.close()
   }
 }
+
+/** Whether the gateway is what a file says. */
+const fileCheck = (file: string): Check => ({
+  name: 'gateway file',
+  async run({ environment }) {
+    const document = readGatewayDocument(await readFile(file, 'utf8'))
+    const changes = await withServices(environment, (services) =>
+      planChanges(services, document, environment),
+    )
+    return findings(
+      changes.map(({ text }) =>
+        warning(text, 'the gateway is not what the file says', `npm run apply -- -f ${file}`),
+      ),
+      'the gateway is what the file says',
+    )
+  },
+})
 
 async function findingsOf({ name, run }: Check, context: DoctorContext): Promise<NamedFinding[]> {
   let reason = 'no result in time'

@@ -11,7 +11,15 @@ import type { AuditedAction, Operator, RunAudited } from './audit-log.ts'
 /** The fields of a key that an operator may change. Amounts in pico-USD. */
 export type KeyLimits = Pick<
   KeyEdit,
-  'name' | 'expiresAt' | 'limitPico' | 'limitReset' | 'requestsPerMinute' | 'concurrentCalls'
+  | 'name'
+  | 'expiresAt'
+  | 'limitPico'
+  | 'limitReset'
+  | 'requestsPerMinute'
+  | 'concurrentCalls'
+  | 'allowedModels'
+  | 'allowedProviders'
+  | 'scopes'
 >
 
 /** Operators' changes of API keys, each recorded in the audit log. Throws ApiError. */
@@ -56,13 +64,10 @@ export function createKeyManagement(options: {
       accountId: string,
       settings: NewKey,
     ): Promise<{ key: StoredKey; secret: string }> {
-      const { name, limitPico, limitReset, expiresAt, scopes = [], ...rates } = settings
-      const details = {
-        name,
-        ...limitDetails({ limitPico, limitReset, expiresAt, ...rates }),
-        ...(scopes.length > 0 && { scopes: scopes.join(', ') }),
-      }
-      const action = { action: 'key.create', target: accountId, details }
+      const details = Object.fromEntries(
+        Object.entries(limitDetails(settings)).filter(([, value]) => value !== ''),
+      )
+      const action = { action: 'key.create', target: accountId, details: { name: settings.name, ...details } }
       const change = changeBounds({}, UNLIMITED, settings, 'operator')
       const bounds = change.kind === 'permitted' ? change.bounds : {}
       return auditedAction(operator, action, () => keys.create(accountId, { ...settings, bounds }))
@@ -101,10 +106,13 @@ export function createKeyManagement(options: {
   }
 }
 
-const limitDetails = ({ name, expiresAt, limitPico, limitReset, ...rates }: KeyLimits) => ({
+const limitDetails = ({ name, expiresAt, limitPico, limitReset, ...rest }: KeyLimits) => ({
   ...(name !== undefined && { name }),
   ...(expiresAt !== undefined && { expires_at: isoTimeOrNull(expiresAt) }),
   ...(limitPico !== undefined && { limit_usd: limitPico === null ? null : formatUsd(limitPico) }),
   ...(limitReset !== undefined && { limit_reset: limitReset }),
-  ...rateLimitDetails(rates),
+  ...rateLimitDetails(rest),
+  ...(rest.allowedModels && { models: rest.allowedModels.join(', ') }),
+  ...(rest.allowedProviders && { providers: rest.allowedProviders.join(', ') }),
+  ...(rest.scopes && { scopes: rest.scopes.join(', ') }),
 })

@@ -30,6 +30,13 @@ export function createOrganisationStore(postgres: Postgres, lowBalancePico: Pico
         return account
       }),
 
+    /** By name. */
+    list: (): Promise<Account[]> =>
+      postgres.account.findMany({
+        where: { name: { not: null }, deletedAt: null },
+        orderBy: [{ name: 'asc' }, { id: 'asc' }],
+      }),
+
     rename: (accountId: string, name: string): Promise<Account> =>
       postgres.account.update({ where: { id: accountId }, data: { name } }),
   }

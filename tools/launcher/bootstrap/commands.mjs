@@ -22,6 +22,18 @@ export const COMMANDS = {
     services: true,
     about: 'accounts, keys, top-ups and other operator commands',
   },
+  apply: {
+    entry: 'src/cli/gateway-file.ts',
+    args: ['apply'],
+    services: true,
+    about: 'make the gateway what a file says: catalog, surfaces, alarms, accounts and keys',
+  },
+  export: {
+    entry: 'src/cli/gateway-file.ts',
+    args: ['export'],
+    services: true,
+    about: 'print such a file of what is there',
+  },
   audit: { entry: 'src/cli/audit.ts', services: true, about: 'prove the ledger against the recorded calls' },
   launch: {
     entry: 'src/cli/launch.ts',
