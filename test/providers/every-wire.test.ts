@@ -19,7 +19,7 @@ import { pass, stopClock } from '../helpers/stopped-clock.ts'
 import { WIRE_PATHS } from '../helpers/wires.ts'
 
 const PATIENT = { firstTokenMs: 30_000, idleMs: 30_000, totalMs: 60_000 }
-const PROMPT = 'Why do trains need shunting yards?'
+const PROMPT = 'Why do trains need a turntable?'
 const KEY = 'upstream-key-of-ours'
 
 let providers: SimulatedProviders
