@@ -1,9 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type CatalogSnapshot, findModel, type Offer } from '../core/catalog/catalog.ts'
+import { secretsIn } from '../core/catalog/provider-credentials.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import { checkProvider, type FeatureFinding } from '../providers/check/check-provider.ts'
 import { type RecordedExchange, recordingTransport } from '../providers/check/recording-transport.ts'
+import { createSign } from '../providers/credentials/create-sign.ts'
 import { createProviderClients, createTransport } from '../providers/provider-clients.ts'
 import { WIRE_MAPPINGS } from '../providers/wires.ts'
 import type { CommandOutput } from './run-command.ts'
@@ -38,6 +40,7 @@ export async function checkCommand(options: CheckOptions): Promise<CommandOutput
   try {
     const clients = createProviderClients({
       wires: WIRE_MAPPINGS,
+      sign: createSign(Date.now),
       transport: recordingTransport(transport, exchanges),
       ourKey: () => key ?? null,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
@@ -58,7 +61,7 @@ export async function checkCommand(options: CheckOptions): Promise<CommandOutput
     await mkdir(folder, { recursive: true })
     await writeFile(`${name}.json`, `${JSON.stringify(result, null, 2)}\n`)
     const wrong = findings.filter(isWrong)
-    const lines = exchanges.map((exchange) => JSON.stringify(redacted(exchange, key)))
+    const lines = exchanges.map((exchange) => JSON.stringify(redacted(exchange, secretsOf(key, offer))))
     if (wrong.length > 0) await writeFile(`${name}.jsonl`, `${lines.join('\n')}\n`)
     return {
       data: { ...result, file: `${name}.json` },
@@ -93,9 +96,13 @@ function chosen({ catalog, provider, model: id }: CheckOptions) {
   return found
 }
 
-/** Without the key, wherever the provider repeats it. */
-function redacted(exchange: RecordedExchange, key: string | undefined): RecordedExchange {
-  if (key === undefined || key.length < SECRET_CHARS_MIN) return exchange
-  const without = (text: string) => text.replaceAll(key, 'KEY')
+const secretsOf = (key: string | undefined, { provider }: Offer): string[] =>
+  key === undefined
+    ? []
+    : secretsIn(key, provider.credentials?.kind).filter((text) => text.length >= SECRET_CHARS_MIN)
+
+/** Without the key and its parts, wherever the provider repeats them. */
+function redacted(exchange: RecordedExchange, secrets: readonly string[]): RecordedExchange {
+  const without = (text: string) => secrets.reduce((kept, secret) => kept.replaceAll(secret, 'KEY'), text)
   return { ...exchange, request: without(exchange.request), text: without(exchange.text) }
 }

@@ -28,6 +28,7 @@ import { openClaimedJobs } from '../platform/queues/claimed-jobs.ts'
 import { DISPATCH_QUEUE, enqueueSettlements, settlementJobsLeft } from '../platform/queues/queues.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { shardNumbers } from '../platform/redis/redis-keys.ts'
+import { createSign } from '../providers/credentials/create-sign.ts'
 import { createProviderClients, createTransport } from '../providers/provider-clients.ts'
 import { WIRE_MAPPINGS } from '../providers/wires.ts'
 import { composeCallTexts, watchShard } from './call-path.ts'
@@ -85,6 +86,7 @@ export async function startDispatchRole(
     catalog: catalog.snapshot,
     providers: createProviderClients({
       wires: WIRE_MAPPINGS,
+      sign: createSign(Date.now),
       ...{ transport, files, connectTimeoutMs: config.connectTimeoutMs, now: Date.now },
       ourKey: (provider) => platformKeys.find(provider)?.secret ?? null,
       ourSecrets: (provider) => platformKeys.all(provider).map(({ secret }) => secret),

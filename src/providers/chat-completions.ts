@@ -26,6 +26,7 @@ import { ToolCallIds, ToolCallReader } from './tool-calls.ts'
 import {
   type ChatAttempt,
   type CompletionReader,
+  completionUrl,
   type Emit,
   type Fields,
   isObject,
@@ -47,7 +48,7 @@ type ReadTerms = Partial<Pick<ChatAttempt, 'extended' | 'namedStops' | 'messages
 /** The wire of most providers. */
 export const chatCompletions: WireMapping = {
   request: (request, apiKey) => ({
-    url: request.offer.provider.baseUrl + (request.offer.provider.quirks?.path ?? '/chat/completions'),
+    url: completionUrl(request.offer, '/chat/completions'),
     headers: requestHeaders(request.offer.provider, apiKey, 'authorization'),
     body: requestBody(request),
   }),

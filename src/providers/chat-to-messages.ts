@@ -1,7 +1,8 @@
 import type { FinishReason } from '../core/calls/completion.ts'
 import type { NativeContent } from '../core/calls/messages-request.ts'
 import type { Usage } from '../core/calls/usage.ts'
-import { makerOf, type ProviderQuirks } from '../core/catalog/catalog.ts'
+import { makerOf, type Offer, type ProviderQuirks } from '../core/catalog/catalog.ts'
+import type { CredentialsKind } from '../core/catalog/provider-credentials.ts'
 import type { AttemptFailure, FailureKind } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING, type SentJson, stringifyExactly } from '../core/json/json-text.ts'
 import { toMessages, toSystem, toToolChoice, toTools } from './chat-to-messages-content.ts'
@@ -26,6 +27,7 @@ import {
   acceptedParameters,
   type ChatAttempt,
   type CompletionReader,
+  completionUrl,
   count,
   type Emit,
   type Fields,
@@ -61,6 +63,14 @@ export const nativeMessages: WireMapping<AttemptRequest<NativeContent>> = {
 const ANTHROPIC_VERSION = '2023-06-01'
 const TEMPERATURE_MAX = 1
 
+/** How the clouds take the wire: the model in the path, the version in the body. Bedrock has no header for features. */
+const CLOUDS: Readonly<Partial<Record<CredentialsKind, { path: string; version: string }>>> = {
+  google: { path: '/models/{model}:streamRawPredict', version: 'vertex-2023-10-16' },
+  aws: { path: '/model/{model}/invoke-with-response-stream', version: 'bedrock-2023-05-31' },
+}
+
+const cloudOf = ({ provider }: Offer) => provider.credentials && CLOUDS[provider.credentials.kind]
+
 /** A request on the messages wire, always streamed. */
 function wireRequest(
   attempt: Omit<AttemptRequest, 'content'>,
@@ -69,14 +79,18 @@ function wireRequest(
   { betas = [], sentJson }: Pick<NativeContent, 'betas' | 'sentJson'> = {},
 ): WireRequest {
   const { provider } = attempt.offer
-  const features = betas.length > 0 ? ['anthropic-beta', betas.join(',')] : []
+  const cloud = cloudOf(attempt.offer)
+  const hasHeaders = provider.credentials?.kind !== 'aws'
+  const features = betas.length > 0 && hasHeaders ? ['anthropic-beta', betas.join(',')] : []
+  const beta = betas.length > 0 && !hasHeaders && { anthropic_beta: betas }
   return {
-    url: provider.baseUrl + (provider.quirks?.path ?? '/messages'),
+    url: completionUrl(attempt.offer, cloud?.path ?? '/messages'),
     headers: [
       ...requestHeaders(provider, apiKey, 'x-api-key'),
-      ...['anthropic-version', ANTHROPIC_VERSION, ...features],
+      ...(cloud ? [] : ['anthropic-version', ANTHROPIC_VERSION]),
+      ...features,
     ],
-    body: bodyOf(attempt, fields, sentJson),
+    body: bodyOf(attempt, { ...fields, ...beta }, sentJson),
   }
 }
 
@@ -88,12 +102,13 @@ function bodyOf(
   fields: Fields,
   sentJson?: SentJson,
 ): string | Buffer {
-  const { quirks = {} } = offer.provider
+  const { quirks = {}, credentials } = offer.provider
+  const cloud = cloudOf(offer)
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,
-    model: offer.upstreamModel,
+    ...(cloud ? { anthropic_version: cloud.version } : { model: offer.upstreamModel }),
     max_tokens: completionLimit,
-    stream: true,
+    stream: credentials?.kind === 'aws' ? undefined : true,
     ...fields,
   }
   for (const field of quirks.omit ?? []) delete body[field]
@@ -415,6 +430,11 @@ const KIND_OF_TYPE: Readonly<Record<string, FailureKind>> = {
   rate_limit_error: 'rate-limited',
   request_too_large: 'context-length',
   invalid_request_error: 'bad-request',
+  // Bedrock's exceptions.
+  accessdeniedexception: 'refused',
+  resourcenotfoundexception: 'refused',
+  throttlingexception: 'rate-limited',
+  validationexception: 'bad-request',
 }
 
 export function failureOfStatus(

@@ -20,6 +20,7 @@ import {
   acceptedParameters,
   type ChatAttempt,
   type CompletionReader,
+  completionUrl,
   count,
   type Emit,
   type Fields,
@@ -37,7 +38,7 @@ import {
 /** The wire of OpenAI's responses API, for models that their makers offer on it alone. */
 export const openaiResponses: WireMapping = {
   request: (request, apiKey) => ({
-    url: request.offer.provider.baseUrl + (request.offer.provider.quirks?.path ?? '/responses'),
+    url: completionUrl(request.offer, '/responses'),
     headers: requestHeaders(request.offer.provider, apiKey, 'authorization'),
     body: requestBody(request),
   }),

@@ -3,10 +3,12 @@ import { Client, Pool } from 'undici'
 import { type AttemptOutcome, unsentAttempt } from '../core/calls/attempt-outcome.ts'
 import { withMarkedMedia } from '../core/calls/call-body.ts'
 import { type Provider, WIRES, type Wire } from '../core/catalog/catalog.ts'
+import { secretsIn } from '../core/catalog/provider-credentials.ts'
 import { attemptFailure } from '../core/failover/attempt-failure.ts'
 import { safeProviderMessage, textsOf } from '../core/failover/provider-message.ts'
 import { withoutLoneSurrogates } from '../core/json/json-text.ts'
 import type { BodyStore } from '../platform/body-store/body-store.ts'
+import { CredentialsFailure } from './credentials/credentials-failure.ts'
 import { Exchange, type ResponseReceiver, type TransportRequest } from './http/exchange.ts'
 import { formStream } from './http/form-body.ts'
 import { ReadingTurns } from './http/reading-turns.ts'
@@ -14,7 +16,7 @@ import { watchReuse } from './http/reused-connections.ts'
 import { wireFor } from './kinds/provider-kinds.ts'
 import { ResponseFiles } from './response-files.ts'
 import { ResponseReader } from './response-reader.ts'
-import type { AttemptRequest, ProviderClient, WireMapping } from './wire.ts'
+import type { AttemptRequest, ProviderClient, Sign, WireMapping, WireRequest } from './wire.ts'
 
 /** The client for each wire. */
 export type ProviderClients = (wire: Wire) => ProviderClient
@@ -26,6 +28,8 @@ interface ProviderClientOptions {
   ourKey: (provider: Provider) => string | null
   /** All our keys at a provider, which no message may contain. Absent: the one that is sent. */
   ourSecrets?: (provider: Provider) => readonly string[]
+  /** Signs what is sent to providers with credentials. Absent: there are none. */
+  sign?: Sign
   /** Where the files of calls are. Absent: no call makes or reads any. */
   files?: Pick<BodyStore, 'put' | 'open'>
   connectTimeoutMs: number
@@ -41,7 +45,7 @@ export function createProviderClients(options: ProviderClientOptions): ProviderC
 
 /** Looks up the key, sends the request and reads the response. */
 function createClient(ofChats: WireMapping, options: ProviderClientOptions): ProviderClient {
-  const { transport, ourKey, connectTimeoutMs, now } = options
+  const { transport, ourKey, connectTimeoutMs, now, sign } = options
   return {
     attempt(request, onProgress) {
       const { provider } = request.offer
@@ -49,27 +53,42 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
       // Without our key a provider would refuse the request, so that the offer is treated as refused.
       if (apiKey === null && provider.apiKeyEnv !== null) return Promise.resolve(WITHOUT_KEY)
       const { signal, accountId, convert = (run) => run() } = request
-      const limits = { ...request.limits, connectMs: connectTimeoutMs }
+      const { credentials } = provider
       return new Promise((resolve, reject) => {
-        const { wire, answer, body, ...sent } = convert(() => converted(request, apiKey, ofChats))
+        const unsigned = convert(() => converted(request, credentials ? null : apiKey, ofChats))
         const settle = (outcome: AttemptOutcome) =>
           resolve(withSafeMessage(outcome, request, apiKey, options))
-        transport.post(
-          {
-            ...sent,
-            body:
-              typeof body === 'string' || Buffer.isBuffer(body)
-                ? body
-                : formStream(body, storeOf(options).open, reject),
-            ...{ limits, signal, accountId },
-          },
-          (exchange) =>
-            new ResponseReader({
-              files: answer.files && new ResponseFiles(answer.files, ownedFiles(request, options), exchange),
-              ...{ wire, answer, exchange, onProgress, now, resolve: settle, reject },
-              onNearLimit: request.onNearLimit,
-            }),
-        )
+        const begun = now()
+        const send = ({ body, openDecoder, ...sent }: WireRequest) => {
+          const { wire, answer } = unsigned
+          const totalMs = request.limits.totalMs - (now() - begun)
+          transport.post(
+            {
+              ...sent,
+              body:
+                typeof body === 'string' || Buffer.isBuffer(body)
+                  ? body
+                  : formStream(body, storeOf(options).open, reject),
+              limits: { ...request.limits, connectMs: connectTimeoutMs, totalMs },
+              ...{ signal, accountId },
+            },
+            (exchange) =>
+              new ResponseReader({
+                files:
+                  answer.files && new ResponseFiles(answer.files, ownedFiles(request, options), exchange),
+                ...{ wire, answer, exchange, openDecoder, onProgress, now, resolve: settle, reject },
+                onNearLimit: request.onNearLimit,
+              }),
+          )
+        }
+        if (!credentials || !sign) return send(unsigned.request)
+        sign(unsigned.request, apiKey, credentials)
+          .then(send)
+          .catch((error: unknown) => {
+            if (!(error instanceof CredentialsFailure)) return reject(error)
+            const { kind, message, httpStatus } = error
+            settle(unsentAttempt(attemptFailure(kind, message, { httpStatus })))
+          })
       })
     },
   }
@@ -82,15 +101,17 @@ function converted(request: AttemptRequest, apiKey: string | null, ofChats: Wire
   const answer = wire.openReader()
   const { body, ...sent } = wire.request(apiKey)
   return {
-    ...sent,
     wire,
     answer,
-    body:
-      typeof body === 'string'
-        ? restore(withoutLoneSurrogates(body))
-        : Buffer.isBuffer(body)
-          ? restore(body)
-          : body,
+    request: {
+      ...sent,
+      body:
+        typeof body === 'string'
+          ? restore(withoutLoneSurrogates(body))
+          : Buffer.isBuffer(body)
+            ? restore(body)
+            : body,
+    },
   }
 }
 
@@ -105,7 +126,9 @@ function withSafeMessage(
   const { offer } = request
   const { kind: _, ...content } = request.content
   const providerMessage = safeProviderMessage(outcome.failure.providerMessage, {
-    secrets: [...(apiKey === null ? [] : [apiKey]), ...ourSecrets(offer.provider)],
+    secrets: [...(apiKey === null ? [] : [apiKey]), ...ourSecrets(offer.provider)].flatMap((secret) =>
+      secretsIn(secret, offer.provider.credentials?.kind),
+    ),
     targets: [offer.upstreamModel, new URL(offer.provider.baseUrl).hostname],
     request: textsOf([content]),
   })

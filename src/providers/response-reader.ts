@@ -16,11 +16,13 @@ import { GatheredBytes } from './http/gathered-bytes.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
 import { nearLimitMs, type ResponseHeaders, retryAfterMs, soonestResetMs } from './rate-limit-headers.ts'
 import type { ResponseFile, ResponseFiles } from './response-files.ts'
-import type { CompletionReader, StreamSignal, WireMapping } from './wire.ts'
+import type { CompletionReader, EventDecoder, OpenDecoder, StreamSignal, WireMapping } from './wire.ts'
 
 interface ReaderOptions {
   wire: Pick<WireMapping, 'failureOfStatus' | 'failureOfErrorObject'>
   answer: CompletionReader
+  /** Reads a stream that is no text. Absent: every stream is server-sent events. */
+  openDecoder?: OpenDecoder | undefined
   /** Stores the files of the response; absent if it has none. */
   files?: ResponseFiles | undefined
   exchange: Pick<Exchange, 'silentMs' | 'token' | 'cutShort' | 'endAfter' | 'drain' | 'abort'>
@@ -55,6 +57,8 @@ const SPACES = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf])
 const OPENING_BRACE = 0x7b
 const OPENING_BRACKET = 0x5b
 const LESS_THAN = 0x3c
+/** Messages in a framing of bytes begin with their length, of less than 16 MiB. */
+const NO_TEXT = 0x00
 
 const FAILURE_OF: Record<Exclude<TransportFailureKind, 'cancelled' | 'cut-short'>, FailureKind> = {
   connect: 'connect',
@@ -93,7 +97,7 @@ export class ResponseReader implements ResponseReceiver {
   #awaits: 'nothing' | 'usage' | 'protocol-end' = 'nothing'
   readonly #options: ReaderOptions
   readonly #end: CompletionEnd
-  readonly #decoder = new SseDecoder((data) => this.#event(data), COMPLETION_MAX_BYTES)
+  #decoder: EventDecoder = new SseDecoder((data) => this.#event(data), COMPLETION_MAX_BYTES)
   readonly #emit = (event: CompletionEvent) => this.#completionEvent(event)
 
   constructor(options: ReaderOptions) {
@@ -179,6 +183,9 @@ export class ResponseReader implements ResponseReceiver {
     } else if (first === OPENING_BRACE || first === OPENING_BRACKET) {
       this.#mode = 'whole'
     } else {
+      const { openDecoder } = this.#options
+      if (openDecoder && first === NO_TEXT)
+        this.#decoder = openDecoder((data) => this.#event(data), COMPLETION_MAX_BYTES)
       this.#mode = 'events'
       this.#events(this.#pieces.take())
     }
@@ -198,7 +205,7 @@ export class ResponseReader implements ResponseReceiver {
   #events(chunk: Buffer): void {
     const fits = this.#decoder.push(chunk)
     if (this.#settled) return
-    if (!fits) return this.#giveUp('an event is too large')
+    if (!fits) return this.#giveUp('an event is damaged or too large')
     const { exchange } = this.#options
     switch (this.#end.state) {
       case 'perhaps':

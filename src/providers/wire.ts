@@ -5,6 +5,7 @@ import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/co
 import type { ImageChoice } from '../core/calls/kinds/call-kind.ts'
 import type { CallContent } from '../core/calls/kinds/call-kinds.ts'
 import type { Offer, Provider, ProviderQuirks, SamplingParameter } from '../core/catalog/catalog.ts'
+import type { ProviderCredentials } from '../core/catalog/provider-credentials.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import { type Fields, isObject } from '../core/json/json-object.ts'
 import type { CallId } from '../core/kernel/ids.ts'
@@ -101,9 +102,33 @@ export interface CompletionReader {
   end?(reason: FinishReason, emit: Emit): FinishReason
 }
 
+/** Splits a stream into the data of its events. */
+export interface EventDecoder {
+  /** Reads the next bytes. False if an event is damaged or too large; the decoder cannot be used after that. */
+  push(chunk: Buffer): boolean
+  /** Ends the stream. */
+  end(): void
+}
+
+export type OpenDecoder = (onEvent: (data: string) => void, maxEventBytes: number) => EventDecoder
+
 export interface WireRequest extends Pick<TransportRequest, 'url' | 'headers' | 'responseBytesMax'> {
   body: string | Buffer | FormBody
+  /** Reads a stream that is no text. Absent: every stream is server-sent events. */
+  openDecoder?: OpenDecoder
 }
+
+/** Adds what the secret becomes; null: the identity of the machine is used. Rejects with a CredentialsFailure. */
+export type Sign = (
+  request: WireRequest,
+  secret: string | null,
+  credentials: ProviderCredentials,
+) => Promise<WireRequest>
+
+/** Where a completion is asked: the provider's path, else the wire's, after its base URL. `{model}` is the model's name. */
+export const completionUrl = ({ provider, upstreamModel }: Offer, path: string): string =>
+  provider.baseUrl +
+  (provider.quirks?.path ?? path).replaceAll('{model}', () => encodeURIComponent(upstreamModel))
 
 /** The pure mappings, without I/O, between the gateway's types and a provider's wire. */
 export interface WireMapping<Attempt = ChatAttempt> {

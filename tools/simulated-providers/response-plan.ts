@@ -50,7 +50,7 @@ export interface PlanInput extends ResponseFrame {
 export function planResponse(input: PlanInput): Step[] {
   const streams = input.stream && !input.behaviour.ignoresStream
   return streams
-    ? planHead(input, 'text/event-stream; charset=utf-8', () => planStream(input))
+    ? planHead(input, input.wire.streamType ?? 'text/event-stream; charset=utf-8', () => planStream(input))
     : planWhole(input, { contentType: 'application/json', body: input.wire.whole(input) })
 }
 
@@ -142,7 +142,7 @@ function planStream(input: PlanInput): Step[] {
   if (fault?.kind === 'hang-after-headers') return [{ kind: 'stall' }]
   const events = input.wire.events(input)
   const steps: Step[] = []
-  const write = (data: string) => steps.push({ kind: 'write', data })
+  const write = (data: string) => steps.push(stepOf(data, input.wire))
   if (behaviour.comments) write(events.comment)
   write(events.role)
   if (fault?.kind === 'hang-after-role') return [...steps, { kind: 'stall' }]
@@ -159,7 +159,7 @@ function planStream(input: PlanInput): Step[] {
     write(index === 0 ? padded(tokens[index]!, behaviour.paddingBytes) : tokens[index]!)
     if (fault?.kind === 'malformed-event' && index === 0) write(events.malformed)
   }
-  if (fault && 'tokens' in fault) return [...steps, ...breakStream(fault.kind, events)]
+  if (fault && 'tokens' in fault) return [...steps, ...breakStream(fault.kind, events, input.wire)]
 
   if (!behaviour.missingFinish)
     write(behaviour.gluesEvents ? events.finish.replace(/(\r?\n)\r?\n$/, '$1') : events.finish)
@@ -183,7 +183,14 @@ function paceBefore(behaviour: Behaviour, index: number): Step[] {
 const padded = (event: string, bytes: number): string =>
   bytes === 0 ? event : event.replace('data: {', `data: {"obfuscation":"${'x'.repeat(bytes)}",`)
 
-function breakStream(kind: BreakingFault['kind'], { error, toolError }: StreamEvents): Step[] {
+const stepOf = (data: string, { streamType }: SimulatedWire): Step =>
+  streamType === undefined ? { kind: 'write', data } : { kind: 'bytes', data: Buffer.from(data, 'latin1') }
+
+function breakStream(
+  kind: BreakingFault['kind'],
+  { error, toolError }: StreamEvents,
+  wire: SimulatedWire,
+): Step[] {
   switch (kind) {
     case 'cut-after':
       return [{ kind: 'cut' }]
@@ -194,9 +201,9 @@ function breakStream(kind: BreakingFault['kind'], { error, toolError }: StreamEv
     case 'end-after':
       return [{ kind: 'end' }]
     case 'error-event':
-      return [{ kind: 'write', data: error }, { kind: 'end' }]
+      return [stepOf(error, wire), { kind: 'end' }]
     case 'tool-error':
-      return [{ kind: 'write', data: toolError }, { kind: 'end' }]
+      return [stepOf(toolError, wire), { kind: 'end' }]
   }
 }
 

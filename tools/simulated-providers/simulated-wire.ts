@@ -42,6 +42,8 @@ export interface SimulatedWire {
   ownHeaders(provider: string, id: string): Record<string, string>
   /** Whether the time to wait is in a header; otherwise it is in the error's body. */
   retryAfterInHeader: boolean
+  /** The content type of streams whose events are bytes, a character each. Absent: they are server-sent events. */
+  streamType?: string
   events(input: PlanInput): StreamEvents
   whole(input: PlanInput): string
   error(refusal: Refusal, provider: string, model: string): string

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net'
 import { SIMULATED_UPSTREAM_MODELS } from '../../src/catalog/simulated-catalog.ts'
 import { activeFault, type Behaviour, parseBehaviour } from './behaviour.ts'
+import { createCloudAccess } from './clouds/cloud-access.ts'
 import { composeCompletion } from './completion.ts'
 import { playResponse } from './play-response.ts'
 import { createPrefixCaches } from './prefix-caches.ts'
@@ -44,6 +45,7 @@ export async function startSimulatedProviders(
     calls.set(model, number)
     return number
   }
+  const clouds = createCloudAccess()
   let release = Promise.withResolvers<void>()
   const connections = new Set<Socket>()
   let totalConnections = 0
@@ -106,7 +108,11 @@ export async function startSimulatedProviders(
     const model = addressed.model ?? (body as { model?: unknown } | null)?.model
     const exchange = open(request, response, { provider, body, text, model })
     if (!asked) return refuseBody(target, exchange)
+    const { method = '', url = '', headers } = request
+    const signed = { method, target: url, headers, body: Buffer.from(text) }
+    const problem = target.cloud ? clouds.problemOf(target.cloud, signed) : null
     return serve(target, asked.model, exchange, ({ behaviour, created }) => {
+      if (problem !== null) return { status: 403 }
       const refusal = refuse(asked, behaviour)
       if (refusal) return refusal
       const completion = composeCompletion(asked, behaviour, provider)
@@ -167,6 +173,12 @@ export async function startSimulatedProviders(
       return
     }
     readBody(request, (bytes) => {
+      if (target.kind === 'token') {
+        const url = `http://${request.headers.host}${request.url}`
+        const { status, body } = clouds.exchange(target.cloud, new URLSearchParams(bytes.toString()), url)
+        sendJson(response, status, JSON.stringify(body))
+        return
+      }
       const answered =
         target.kind === 'task'
           ? perform(target, bytes, request, response)
@@ -193,6 +205,7 @@ export async function startSimulatedProviders(
     url: `http://127.0.0.1:${port}`,
     log,
     down,
+    clouds,
     /** Counters of this moment and since the start. */
     counters,
     /** Lets the held responses (`held`, `held-N`) of every request go on that has arrived by now. */

@@ -20,6 +20,7 @@ import {
   UNIT_KINDS,
   WIRES,
 } from './catalog.ts'
+import { CREDENTIALS } from './credentials-document.ts'
 import { PUBLISHED_USE_PRICES } from './published-prices.ts'
 import type { OptionalPriceName } from './token-rates.ts'
 
@@ -109,7 +110,7 @@ const QUIRKS = closed(
     }),
     path: Type.String({
       pattern: '^/[^\\s]*$',
-      description: 'Instead of `/chat/completions`; may contain a query.',
+      description: "Instead of the wire's path; may contain a query, and `{model}` for the model's name.",
     }),
     task_urls: closed(
       {},
@@ -229,6 +230,7 @@ const PROVIDER = closed(
       description:
         'Environment variable with the key; ends in KEY or TOKEN and is not used by the gateway itself. Offers are not shared while it is not set. Without this field a provider of an earlier document keeps its key, and a new one needs none.',
     }),
+    credentials: CREDENTIALS,
     zdr: ZDR,
     data_collection: DATA_COLLECTION,
     limit_parameter: Type.Enum(['max_tokens', 'max_completion_tokens'], {

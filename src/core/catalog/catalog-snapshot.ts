@@ -17,6 +17,7 @@ import type {
   DocumentQuirks,
 } from './catalog-document.ts'
 import { type ModelOptions, type ProviderEntry, type RateDate, toModel } from './catalog-model.ts'
+import { credentialsOf } from './credentials-document.ts'
 import { parseCatalogDocument } from './parse-catalog-document.ts'
 import { rateProblems } from './rate-ceiling.ts'
 
@@ -163,12 +164,14 @@ function mergedProvider(earlier: DocumentProvider | undefined, later: DocumentPr
 }
 
 function toProvider(provider: DocumentProvider): Provider {
+  const credentials = credentialsOf(provider)
   return {
     id: provider.id,
     name: provider.name ?? provider.id,
     wire: provider.wire ?? 'chat-completions',
     baseUrl: provider.base_url.replace(/\/+$/, ''),
     apiKeyEnv: provider.api_key_env ?? null,
+    ...(credentials && { credentials }),
     zdr: provider.zdr ?? false,
     dataCollection: provider.data_collection ?? 'allow',
     limitParameter: provider.limit_parameter ?? 'max_tokens',

@@ -6,6 +6,7 @@ import type { ReasoningEffort } from '../calls/request-parameters.ts'
 import type { PicoUsdPerToken } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import type { MediaRules } from '../media/media-rules.ts'
+import type { ProviderCredentials } from './provider-credentials.ts'
 
 /** The wires a provider can speak; each has a file of pure mappings in src/providers. */
 export const WIRES = [
@@ -25,6 +26,8 @@ export interface Provider {
   baseUrl: string
   /** Name of the environment variable with our key; null if none is needed. */
   apiKeyEnv: string | null
+  /** What the key becomes before it is sent; absent: it is sent as it is, in the wire's header. */
+  credentials?: ProviderCredentials
   /** Stores no prompts or completions. */
   zdr: boolean
   /** Whether the provider may train on or store data. */

@@ -8,6 +8,7 @@ import {
   type DocumentPrices,
   type DocumentProvider,
 } from './catalog-document.ts'
+import { credentialsProblems } from './credentials-document.ts'
 import { isPlatformKeyVariable } from './platform-key-variables.ts'
 import { rateProblems } from './rate-ceiling.ts'
 
@@ -34,9 +35,9 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
   }
   const problems = [
     ...(content.dated !== undefined && Number.isNaN(Date.parse(content.dated)) ? ['dated: is no day'] : []),
-    ...(content.providers ?? []).flatMap(({ base_url: baseUrl, quirks }, index) => [
-      ...addressProblem(baseUrl).map((problem) => `providers[${index}].base_url: ${problem}`),
-      ...Object.keys(quirks?.headers ?? {})
+    ...(content.providers ?? []).flatMap((provider, index) => [
+      ...providerProblems(provider).map((problem) => `providers[${index}].${problem}`),
+      ...Object.keys(provider.quirks?.headers ?? {})
         .filter((name) => OWN_HEADERS.has(name.toLowerCase()))
         .map((name) => `providers[${index}].quirks.headers.${name}: the gateway sets this header itself`),
     ]),
@@ -59,6 +60,11 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
     ),
   ]
   return problems.length > 0 ? { kind: 'problems', problems } : { kind: 'document', document: content }
+}
+
+function providerProblems(provider: DocumentProvider): string[] {
+  const ofAddress = addressProblem(provider.base_url).map((problem) => `base_url: ${problem}`)
+  return ofAddress.length > 0 ? ofAddress : credentialsProblems(provider)
 }
 
 const reservedKeyNames = (providers: readonly DocumentProvider[]) =>

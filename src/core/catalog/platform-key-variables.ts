@@ -39,13 +39,23 @@ function* providersOf(catalog: CatalogSnapshot): Iterable<Provider> {
     for (const { offer } of withdrawn ?? []) yield offer.provider
 }
 
-const keyAddress = (provider: Provider): string[] =>
-  provider.apiKeyEnv === null
-    ? []
-    : keyOrigins(provider).map((origin) => `${provider.apiKeyEnv} to ${origin}`)
+/** Without a key a provider with credentials gets the identity of the machine, which is worth as much. */
+function keyAddress(provider: Provider): string[] {
+  const { apiKeyEnv, credentials } = provider
+  if (apiKeyEnv === null && !credentials) return []
+  const what = apiKeyEnv ?? `the machine's identity (${credentials?.kind})`
+  return keyOrigins(provider).map((origin) => `${what} to ${origin}`)
+}
 
-/** The origins that receive a provider's key, sorted: of its base URL and of its task URLs. */
-export const keyOrigins = oncePer(({ baseUrl, quirks }: Pick<Provider, 'baseUrl' | 'quirks'>): string[] => {
-  const urls = [baseUrl, ...Object.values(quirks?.taskUrls ?? {})]
+type Addresses = Pick<Provider, 'baseUrl' | 'quirks' | 'credentials'>
+
+/** The origins that receive a provider's key, sorted: of its base URL, its task URLs and where it is exchanged. */
+export const keyOrigins = oncePer(({ baseUrl, quirks, credentials }: Addresses): string[] => {
+  const { tokenUrl } = credentials ?? {}
+  const urls = [
+    baseUrl,
+    ...Object.values(quirks?.taskUrls ?? {}),
+    ...(tokenUrl === undefined ? [] : [tokenUrl]),
+  ]
   return [...new Set(urls.map((url) => new URL(url).origin))].sort()
 })

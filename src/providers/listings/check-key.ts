@@ -1,4 +1,6 @@
 import type { Provider } from '../../core/catalog/catalog.ts'
+import { createSign } from '../credentials/create-sign.ts'
+import { CredentialsFailure } from '../credentials/credentials-failure.ts'
 import { openListing } from './read-listing.ts'
 
 /** The result of a check; `unknown`: inconclusive. */
@@ -14,6 +16,7 @@ const INVALID_KEY = /API_KEY_INVALID|API_KEY_EXPIRED|api key (not valid|expired|
  * redirect is an error. Rejects if there is no response in time.
  */
 export async function checkKey(provider: Provider, secret: string, signal: AbortSignal): Promise<KeyCheck> {
+  if (provider.credentials) return checkExchange(provider, secret)
   const answer = await openListing(provider, secret, signal)
   if (!answer.ok) return refusalOf(answer)
   await answer.body?.cancel()
@@ -21,6 +24,18 @@ export async function checkKey(provider: Provider, secret: string, signal: Abort
   const open = await openListing(provider, undefined, signal)
   await open.body?.cancel()
   return open.status === 401 || open.status === 403 || open.status === 400 ? 'accepted' : 'unknown'
+}
+
+/** Clouds have no list at the address of calls. A key that is exchanged for a token is checked by that. */
+async function checkExchange({ baseUrl: url, credentials }: Provider, secret: string): Promise<KeyCheck> {
+  try {
+    const request = { url, headers: [], body: '' }
+    const { headers } = await createSign(Date.now)(request, secret, credentials!)
+    return headers.includes('authorization') && credentials!.kind !== 'aws' ? 'accepted' : 'unknown'
+  } catch (error) {
+    if (error instanceof CredentialsFailure && error.kind === 'refused') return 'unauthorized'
+    throw error
+  }
 }
 
 /** A 403 may apply to the list only: a key can be restricted to calls. */

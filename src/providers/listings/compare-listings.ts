@@ -41,7 +41,7 @@ export async function compareListings(
 }
 
 /**
- * The chat models that the catalog offers at each provider for which there is a key, including those that the
+ * The chat models that the catalog offers at each provider that has a list and for which there is a key, including those that the
  * provider does not list now. Lists rarely have models of other kinds.
  */
 export function offeredModels(catalog: CatalogSnapshot): Map<Provider, string[]> {
@@ -50,7 +50,8 @@ export function offeredModels(catalog: CatalogSnapshot): Map<Provider, string[]>
     ...model.offers,
     ...(model.withdrawn ?? []).flatMap(({ offer, reason }) => (reason === 'unlisted' ? [offer] : [])),
   ])
-  const usable = offers.filter((offer) => offer.withheld !== 'no_key')
+  // Clouds have no list at the address of calls.
+  const usable = offers.filter((offer) => offer.withheld !== 'no_key' && !offer.provider.credentials)
   const byProvider = Map.groupBy(usable, (offer) => offer.provider)
   return new Map(
     [...byProvider].map(([provider, some]) => [

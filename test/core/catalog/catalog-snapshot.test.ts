@@ -134,6 +134,19 @@ describe('a snapshot', () => {
     })
   })
 
+  test.each([
+    ['https://bedrock-runtime.eu-central-1.amazonaws.com', {}, 'eu-central-1'],
+    ['https://bedrock-runtime-fips.us-gov-west-1.amazonaws.com', {}, 'us-gov-west-1'],
+    ['https://vpce-0a1b-2c3d.bedrock-runtime.us-east-2.vpce.amazonaws.com', {}, 'us-east-2'],
+    ['https://bedrock-mantle.us-east-1.api.aws/v1', {}, 'us-east-1'],
+    ['https://proxy.example.com/bedrock', { region: 'ap-south-1' }, 'ap-south-1'],
+  ])('signs for the region of %s %j', (url, fields, region) => {
+    const document = exampleDocument()
+    Object.assign(document.providers[0]!, { base_url: url, credentials: { kind: 'aws', ...fields } })
+    const { provider } = build([source(document)]).models.get('acme/large-1')!.offers[0]!
+    expect(provider.credentials).toEqual({ kind: 'aws', region })
+  })
+
   test('keeps models that no shared offer serves, but not for `auto`', () => {
     const snapshot = build([source(exampleDocument())], {
       isUsable: (provider) => provider.apiKeyEnv === null,

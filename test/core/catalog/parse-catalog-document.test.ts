@@ -90,6 +90,21 @@ test.each<[string, (document: any) => void, string]>([
     (d) => (d.providers[0].quirks = { headers: { 'content-length': '5' } }),
     'providers[0].quirks.headers.content-length: the gateway sets this header itself',
   ],
+  [
+    'an address of AWS without a region',
+    (d) => (d.providers[0].credentials = { kind: 'aws' }),
+    'providers[0].credentials.region: required, as base_url names none',
+  ],
+  [
+    'where AWS would exchange a key, which it does not',
+    (d) => (d.providers[0].credentials = { kind: 'aws', region: 'eu-west-1', token_url: 'https://x/token' }),
+    'providers[0].credentials.token_url: has no meaning for aws',
+  ],
+  [
+    'credentials of an unknown kind',
+    (d) => (d.providers[0].credentials = { kind: 'ibm' }),
+    'providers[0].credentials.kind: must be one of aws, google, azure',
+  ],
   ['the reserved id auto', (d) => (d.models[0].id = 'auto'), 'models[0].id: this id is reserved'],
   [
     'a colon in an id',

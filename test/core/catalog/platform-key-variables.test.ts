@@ -64,10 +64,29 @@ test('an edit may send a key to no other address, of chats or of other tasks', (
   for (const moved of [
     { base_url: 'https://evil.test/v1' },
     { quirks: { task_urls: { embeddings: 'https://evil.test/embeddings' } } },
+    { credentials: { kind: 'azure', token_url: 'https://evil.test/{tenant}/token' } },
   ]) {
     const [problem, ...others] = keyAddressProblems(before, after(moved), [])
     expect(problem).toContain('may not send ACME_API_KEY to https://evil.test')
     expect(others).toEqual([])
     expect(keyAddressProblems(before, after(moved), ['ACME_API_KEY'])).toEqual([])
   }
+})
+
+test("an edit may send the machine's identity to no address either", () => {
+  const snapshotOf = (provider: object) => {
+    const document = exampleDocument()
+    Object.assign(document.providers[0]!, { api_key_env: null, ...provider })
+    return builtCatalog([document])
+  }
+  const vertex = {
+    base_url: 'https://europe-west1-aiplatform.googleapis.com/v1',
+    credentials: { kind: 'google' },
+  }
+  const evil = { ...vertex, base_url: 'https://evil.test/v1' }
+  expect(keyAddressProblems(snapshotOf(vertex), snapshotOf(vertex), [])).toEqual([])
+  expect(keyAddressProblems(snapshotOf(vertex), snapshotOf(evil), [])).toEqual([
+    expect.stringContaining("may not send the machine's identity (google) to https://evil.test"),
+  ])
+  expect(keyAddressProblems(snapshotOf({}), snapshotOf(vertex), [])).toHaveLength(1)
 })
