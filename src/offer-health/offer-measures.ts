@@ -1,7 +1,10 @@
+import type { Usage } from '../core/calls/usage.ts'
+import { type CacheUse, LEAST_CACHED_TOKENS } from '../core/routing/likely-cost.ts'
 import {
   addCount,
   bucketOf,
   type Counter,
+  cacheUseOf,
   emptyCounts,
   formatCounter,
   type OfferStats,
@@ -43,6 +46,7 @@ export async function followOfferMeasures(options: OfferMeasuresOptions) {
   const slots = new Map<number, Slot>()
   /** Computed on demand, once between two readings. */
   const stats = new Map<string, OfferStats>()
+  const cacheUses = new Map<string, CacheUse | undefined>()
 
   const read = async (first: number, last: number): Promise<void> => {
     const numbers = Array.from({ length: last - first + 1 }, (_, index) => first + index)
@@ -50,6 +54,7 @@ export async function followOfferMeasures(options: OfferMeasuresOptions) {
     for (const [index, slot] of numbers.entries()) slots.set(slot, parseSlot(hashes[index]!))
     for (const slot of slots.keys()) if (slot <= last - SLOTS_KEPT) slots.delete(slot)
     stats.clear()
+    cacheUses.clear()
   }
   let readUntil = slotOf(now()) - SLOTS_KEPT
   const readOn = async (): Promise<void> => {
@@ -70,6 +75,11 @@ export async function followOfferMeasures(options: OfferMeasuresOptions) {
       const found = statsOf(slotsOf(offerId, slots), now())
       stats.set(offerId, found)
       return found
+    },
+    /** How its prompt cache was used; undefined if no call shows it. */
+    cacheUse(offerId: string) {
+      if (!cacheUses.has(offerId)) cacheUses.set(offerId, cacheUseOf(slotsOf(offerId, slots), now()))
+      return cacheUses.get(offerId)
     },
     stop,
   }
@@ -124,10 +134,11 @@ export function createMeasureLog({ redis, now, logger }: MeasureLogOptions) {
   const script = defineScript(redis, 'syAddMeasures', SCRIPT)
   let waiting = new Map<string, number>()
 
-  const add = (offerId: string, counter: Counter): void => {
+  const add = (offerId: string, counter: Counter, by = 1): void => {
+    if (by === 0) return
     const field = formatCounter(offerId, counter)
     const count = waiting.get(field)
-    if (count !== undefined || waiting.size < WAITING_MAX) waiting.set(field, (count ?? 0) + 1)
+    if (count !== undefined || waiting.size < WAITING_MAX) waiting.set(field, (count ?? 0) + by)
   }
   const flush = async (): Promise<void> => {
     if (waiting.size === 0) return
@@ -149,6 +160,13 @@ export function createMeasureLog({ redis, now, logger }: MeasureLogOptions) {
       add(offerId, { kind: 'first-token', bucket: bucketOf(firstTokenMs) }),
     speed: (offerId: string, perSecond: number) =>
       add(offerId, { kind: 'speed', bucket: bucketOf(perSecond) }),
+    /** What of a prompt was read from a cache and written to it, if it was long enough for one. */
+    cacheUse(offerId: string, { promptTokens, cachedTokens = 0, cacheWriteTokens = 0 }: Usage) {
+      if (promptTokens < LEAST_CACHED_TOKENS) return
+      add(offerId, { kind: 'promptTokens' }, promptTokens)
+      add(offerId, { kind: 'readTokens' }, cachedTokens)
+      add(offerId, { kind: 'writtenTokens' }, cacheWriteTokens)
+    },
     async close() {
       stop()
       await withTimeout(flush(), CLOSE_WITHIN_MS, undefined, onFailure)

@@ -92,6 +92,21 @@ describe('measures', () => {
     expect(measures.stats(OFFER).lastTenMinutes.success).toBe(2)
   })
 
+  test('tell what of long prompts was read from a cache, in tokens', async () => {
+    const [log, measures] = [openLog(), await follow()]
+    log.cacheUse(OFFER, {
+      promptTokens: 2_000,
+      completionTokens: 1,
+      cachedTokens: 1_500,
+      cacheWriteTokens: 300,
+    })
+    log.cacheUse(OFFER, { promptTokens: 3_000, completionTokens: 1 })
+    log.cacheUse(OFFER, { promptTokens: 1_000, completionTokens: 1, cachedTokens: 900 })
+    const use = { promptTokens: 5_000, readTokens: 1_500, writtenTokens: 300 }
+    await reads(() => expect(measures.cacheUse(OFFER)).toEqual(use))
+    expect(measures.cacheUse(OTHER)).toBeUndefined()
+  })
+
   test('that cannot be read are passed over', async () => {
     await redis.hset(healthMeasures(slotOf(nowMs)), {
       nonsense: '1',

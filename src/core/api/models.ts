@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from './request-fields.ts'
-import { IsoTime } from './shared.ts'
+import { CacheFigures, IsoTime } from './shared.ts'
 
 /** Medians over recent calls that named the model; null with fewer than ten. */
 const SPEED = {
@@ -47,6 +47,7 @@ export const ModelProvider = Type.Object({
   ...SPEED,
   /** Share of successful attempts, 0 to 1; null with fewer than ten. */
   uptime: nullable(Type.Number()),
+  ...CacheFigures,
 })
 export type ModelProvider = Static<typeof ModelProvider>
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { CLOSED, count, line, nullable } from './request-fields.ts'
-import { IsoTime } from './shared.ts'
+import { CacheFigures, IsoTime } from './shared.ts'
 
 const Withheld = Type.Enum(['no_key', 'loss', 'disabled', 'unlisted'])
 
@@ -65,6 +65,8 @@ export const OfferView = Type.Object({
   /** Recent calls weigh more: the weight halves every five minutes. Null while unknown. */
   first_token_ms: nullable(Type.Object({ p50: Type.Number(), p90: Type.Number(), p99: Type.Number() })),
   tokens_per_second: nullable(Type.Object({ p50: Type.Number(), p90: Type.Number(), p99: Type.Number() })),
+  /** Its price is our cost. */
+  ...CacheFigures,
   /** USD per million tokens: our cost, the client's rate, and the margin, negative at a loss. */
   cost: PriceView,
   rate: PriceView,

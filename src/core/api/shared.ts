@@ -48,3 +48,11 @@ export const Page = <T extends TSchema>(item: T) =>
     has_more: Type.Boolean(),
     next_cursor: nullable(Type.String()),
   })
+
+/** Of prompts of recent calls that were long enough for a prompt cache. */
+export const CacheFigures = {
+  /** Share of their tokens that was read from it, 0 to 1; null while unknown. */
+  cache_hit_rate: nullable(Type.Number()),
+  /** What such a prompt cost with its reads and writes, USD per million tokens; null while unknown. */
+  effective_prompt: nullable(Type.String()),
+}

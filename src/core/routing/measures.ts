@@ -1,3 +1,5 @@
+import type { CacheUse } from './likely-cost.ts'
+
 /**
  * Measurements of real calls at an offer, stored so that many workers can add to them and percentiles can be computed:
  * counts in logarithmic buckets, by time slots. Older slots weigh less; see docs/operating.md.
@@ -31,8 +33,13 @@ export function bucketOf(value: number): number {
 /** The representative value of a bucket: its geometric middle. */
 const middleOf = (bucket: number): number => 2 ** ((bucket + 0.5) / BUCKETS_PER_DOUBLING)
 
-/** One counter of one offer in one slot: an ending, a first token in a bucket, or a speed in a bucket. */
-export type Counter = { kind: AttemptEnding } | { kind: 'first-token' | 'speed'; bucket: number }
+/** The tokens of prompts that are long enough for a cache, and those of them that were read from it and written to it. */
+const CACHE_PARTS = ['promptTokens', 'readTokens', 'writtenTokens'] as const
+
+/** One counter of one offer in one slot: an ending, tokens, a first token in a bucket, or a speed in a bucket. */
+export type Counter =
+  | { kind: AttemptEnding | (typeof CACHE_PARTS)[number] }
+  | { kind: 'first-token' | 'speed'; bucket: number }
 
 const CODES: Record<Counter['kind'], string> = {
   success: 's',
@@ -40,6 +47,9 @@ const CODES: Record<Counter['kind'], string> = {
   'rate-limited': 'l',
   'first-token': 't',
   speed: 'r',
+  promptTokens: 'p',
+  readTokens: 'c',
+  writtenTokens: 'w',
 }
 const KINDS = new Map(Object.entries(CODES).map(([kind, code]) => [code, kind as Counter['kind']]))
 
@@ -64,6 +74,7 @@ export function parseCounter(field: string): { offerId: string; counter: Counter
 /** The counts of one offer in one slot. */
 export interface SlotCounts {
   endings: Record<AttemptEnding, number>
+  cache: CacheUse
   /** Bucket → count. */
   firstToken: Map<number, number>
   speed: Map<number, number>
@@ -71,15 +82,21 @@ export interface SlotCounts {
 
 export const emptyCounts = (): SlotCounts => ({
   endings: { success: 0, failure: 0, 'rate-limited': 0 },
+  cache: { promptTokens: 0, readTokens: 0, writtenTokens: 0 },
   firstToken: new Map(),
   speed: new Map(),
 })
+
+const isCachePart = (kind: Counter['kind']): kind is keyof CacheUse =>
+  CACHE_PARTS.some((part) => part === kind)
 
 /** Adds to a slot's counts. */
 export function addCount(counts: SlotCounts, counter: Counter, count: number): void {
   if ('bucket' in counter) {
     const buckets = counter.kind === 'speed' ? counts.speed : counts.firstToken
     buckets.set(counter.bucket, (buckets.get(counter.bucket) ?? 0) + count)
+  } else if (isCachePart(counter.kind)) {
+    counts.cache[counter.kind] += count
   } else {
     counts.endings[counter.kind] += count
   }
@@ -103,6 +120,8 @@ export interface OfferStats {
   tokensPerSecond: Percentiles | null
 }
 
+const weightOf = (ageMs: number): number => 0.5 ** (ageMs / HALF_LIFE_MS)
+
 /** Sums an offer's slots. `slots` has its counts by slot number; future slots count as the current one. */
 export function statsOf(slots: Iterable<readonly [number, SlotCounts]>, nowMs: number): OfferStats {
   const now = slotOf(nowMs)
@@ -112,7 +131,7 @@ export function statsOf(slots: Iterable<readonly [number, SlotCounts]>, nowMs: n
   const speed = new Float64Array(BUCKET_MAX + 1)
   for (const [slot, counts] of slots) {
     const ageMs = Math.max(0, now - slot) * SLOT_MS
-    const weight = 0.5 ** (ageMs / HALF_LIFE_MS)
+    const weight = weightOf(ageMs)
     for (const ending of ATTEMPT_ENDS) {
       if (ageMs <= 60_000) lastMinute[ending] += counts.endings[ending]
       if (ageMs <= 600_000) lastTenMinutes[ending] += counts.endings[ending]
@@ -126,6 +145,20 @@ export function statsOf(slots: Iterable<readonly [number, SlotCounts]>, nowMs: n
     firstTokenMs: percentiles(firstToken),
     tokensPerSecond: percentiles(speed),
   }
+}
+
+/** How an offer's prompt cache was used, of decayed measurements; undefined if there are none. */
+export function cacheUseOf(
+  slots: Iterable<readonly [number, SlotCounts]>,
+  nowMs: number,
+): CacheUse | undefined {
+  const { cache: sum } = emptyCounts()
+  for (const [slot, { cache }] of slots) {
+    if (cache.promptTokens === 0) continue
+    const weight = weightOf(Math.max(0, slotOf(nowMs) - slot) * SLOT_MS)
+    for (const part of CACHE_PARTS) sum[part] += cache[part] * weight
+  }
+  return sum.promptTokens > 0 ? sum : undefined
 }
 
 /** The sum of the counts of several offers. */

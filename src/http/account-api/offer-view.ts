@@ -13,8 +13,9 @@ import type { BreakerView } from '../../core/api/operations.ts'
 import type { Model, Offer, Provider, TokenRates } from '../../core/catalog/catalog.ts'
 import { mapRates, rateOf } from '../../core/catalog/token-rates.ts'
 import { breakerState } from '../../core/failover/circuit-breaker.ts'
-import { formatRate } from '../../core/kernel/money.ts'
+import { formatRate, picoUsdPerToken } from '../../core/kernel/money.ts'
 import { isoTime, isoTimeOrNull } from '../../core/kernel/time.ts'
+import { type CacheUse, likelyPromptPrice } from '../../core/routing/likely-cost.ts'
 import { type Endings, sumEndings } from '../../core/routing/measures.ts'
 import { addedTokens } from '../../core/text-tokens/added-tokens.ts'
 import type { OfferHealth } from '../../offer-health/circuit-breaker/offer-health.ts'
@@ -60,6 +61,7 @@ function offerView(
     last_ten_minutes: callCounts(stats.lastTenMinutes),
     first_token_ms: stats.firstTokenMs,
     tokens_per_second: stats.tokensPerSecond,
+    ...cacheFigures(measures.cacheUse(offer.id), offer.cost),
     cost: priceView(offer.cost, model),
     rate: priceView(model.rate, model),
     margin: priceView(
@@ -67,6 +69,14 @@ function offerView(
       model,
     ),
   }
+}
+
+/** The hit rate of an offer's prompt cache, and what a prompt costs with it at some rates. */
+export function cacheFigures(use: CacheUse | undefined, cost: TokenRates) {
+  if (!use) return { cache_hit_rate: null, effective_prompt: null }
+  const shares = { read: use.readTokens / use.promptTokens, written: use.writtenTokens / use.promptTokens }
+  const price = Math.round(likelyPromptPrice({ cost }, shares))
+  return { cache_hit_rate: shares.read, effective_prompt: formatRate(picoUsdPerToken(BigInt(price))) }
 }
 
 /** A provider with the summary of its offers. */

@@ -13,8 +13,10 @@ import { listedModels } from '../../core/catalog/listed-models.ts'
 import { makerName } from '../../core/catalog/maker-names.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { isoTime } from '../../core/kernel/time.ts'
+import type { OfferMeasures } from '../../offer-health/offer-measures.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
 import { bySession } from '../account-api/account-access.ts'
+import { cacheFigures } from '../account-api/offer-view.ts'
 import { acceptedEncoding, type CompressedText, compressedText } from '../compressed-text.ts'
 import { OfId } from '../page.ts'
 import { modelDetails } from './model-details.ts'
@@ -27,7 +29,7 @@ const RATES_WAIT_MS = 1_000
 /** Capabilities and speed of models, for everyone; and the providers of a model, for people who can pin one. */
 export const modelRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { models: modelStats } = app.billing.reports
-  const { snapshot: catalog, rateHistory } = app.catalog
+  const { snapshot: catalog, rateHistory, offers } = app.catalog
   const list = renderedOnce()
   const modelOf = (id: string): Model => {
     const model = findModel(catalog(), id)
@@ -59,7 +61,11 @@ export const modelRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/models/:id/providers', { ...hooks, schema: ofModel }, async (request) => {
     const model = modelOf(request.params.id)
     const stats = await modelStats.stats()
-    return { model: model.id, measured: measuredView(stats), data: providersOf(model, stats) }
+    return {
+      model: model.id,
+      measured: measuredView(stats),
+      data: providersOf(model, stats, offers.measures),
+    }
   })
 }
 
@@ -112,14 +118,21 @@ function modelFacts(model: Model, stats: CallStats | null, ranks: ReadonlyMap<st
 }
 
 /** One entry for each provider, by name; providers that serve calls with platform keys come first. */
-function providersOf(model: Model, stats: CallStats | null): ModelProvider[] {
+function providersOf(model: Model, stats: CallStats | null, measures: CacheMeasures): ModelProvider[] {
   const byProvider = Map.groupBy(model.offers, ({ provider }) => provider.id)
   return [...byProvider.values()]
-    .map((offers) => modelProvider(model, offers.find(({ shared }) => shared) ?? offers[0]!, stats))
+    .map((offers) => modelProvider(model, offers.find(({ shared }) => shared) ?? offers[0]!, stats, measures))
     .sort((a, b) => Number(a.own_key_only) - Number(b.own_key_only) || a.name.localeCompare(b.name, 'en'))
 }
 
-function modelProvider(model: Model, offer: Offer, stats: CallStats | null): ModelProvider {
+type CacheMeasures = Pick<OfferMeasures, 'cacheUse'>
+
+function modelProvider(
+  model: Model,
+  offer: Offer,
+  stats: CallStats | null,
+  measures: CacheMeasures,
+): ModelProvider {
   const { id, name, zdr, dataCollection } = offer.provider
   const figures = stats?.offers.get(offer.id)
   return {
@@ -133,5 +146,6 @@ function modelProvider(model: Model, offer: Offer, stats: CallStats | null): Mod
     first_token_ms: figures?.firstTokenMs ?? null,
     tokens_per_second: figures?.tokensPerSecond ?? null,
     uptime: figures?.uptime ?? null,
+    ...cacheFigures(measures.cacheUse(offer.id), model.rate),
   }
 }

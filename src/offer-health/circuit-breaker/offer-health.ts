@@ -311,7 +311,7 @@ function parseTuple(message: string): unknown[] {
 export const createOfferStates =
   (
     health: Pick<OfferHealth, 'health' | 'excludes' | 'learnedTokens'>,
-    measures: Pick<OfferMeasures, 'stats'>,
+    measures: Pick<OfferMeasures, 'stats' | 'cacheUse'>,
   ): ((accountId: string) => OfferStates) =>
   (accountId) =>
   (offerId) => {
@@ -321,6 +321,7 @@ export const createOfferStates =
       health: kind === 'gone' ? UNKNOWN_OFFER_STATE.health : kind,
       excludes: (kinds) => health.excludes(offerId, kinds, accountId),
       learnedTokens: (kinds) => health.learnedTokens(offerId, kinds),
+      cacheUse: () => measures.cacheUse(offerId),
       measures() {
         const { firstTokenMs, tokensPerSecond } = measures.stats(offerId)
         return { firstTokenMs: firstTokenMs?.p50, tokensPerSecond: tokensPerSecond?.p50 }

@@ -44,19 +44,22 @@ const Providers = ({ model }: { model: CatalogModel }) => (
           columns={{
             Provider: (provider) => <Name provider={provider} />,
             Price: (provider) => (provider.own_key_only ? 'Provider price + fee' : priceText(model)),
+            'Effective input': ({ effective_prompt: price }) => (price === null ? '–' : `$${price}`),
+            'Cache hits': ({ cache_hit_rate: rate }) => (rate === null ? '–' : formatShare(rate)),
             Context: (provider) => formatTokens(provider.context_length),
             Latency: (provider) => formatDuration(provider.first_token_ms),
             Throughput: (provider) => <Throughput perSecond={provider.tokens_per_second} />,
             Uptime: (provider) => (provider.uptime === null ? '–' : formatShare(provider.uptime)),
           }}
-          numeric={['Price', 'Context', 'Latency', 'Throughput', 'Uptime']}
+          numeric={['Price', 'Effective input', 'Cache hits', 'Context', 'Latency', 'Throughput', 'Uptime']}
         />
         <div className="panel-body">
           <p className="text-sm text-muted">
             The price is the same at every provider. Latency (time to first token) and throughput are medians,
             and uptime is the share of successful attempts, of requests that named this model
             {measured && ` from ${formatDate(measured.from)} to ${formatDate(measured.to)}`}; a dash means
-            fewer than ten. Pin a provider with <code>provider.only</code>.
+            fewer than ten. The effective input price counts what recent prompts read from the prompt cache.
+            Pin a provider with <code>provider.only</code>.
           </p>
         </div>
       </>

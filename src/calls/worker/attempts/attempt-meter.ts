@@ -2,6 +2,7 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 import { type AttemptOutcome, outcomeName, reportedUsage } from '../../../core/calls/attempt-outcome.ts'
 import type { AttemptRecord, Candidate } from '../../../core/calls/call-job.ts'
 import type { CallContent } from '../../../core/calls/kinds/call-kinds.ts'
+import type { Usage } from '../../../core/calls/usage.ts'
 import { type HealthEffect, providerOfOffer } from '../../../core/failover/circuit-breaker.ts'
 import { tokensPerSecond } from '../../../core/routing/measures.ts'
 import type { MeasureLog } from '../../../offer-health/offer-measures.ts'
@@ -72,12 +73,14 @@ export function createAttemptMeter(log: MeasureLog, registry: Registry) {
       log.firstToken(offerId, firstTokenMs)
       firstToken.observe({ provider }, firstTokenMs / 1_000)
     },
-    /** The attempt of this record produced a whole completion with this many tokens. */
+    /** The attempt of this record produced a whole completion. */
     answer(
       { offerId, reasoning }: Candidate,
       { startedAt, firstTokenMs, durationMs }: AttemptRecord,
-      completionTokens: number,
+      usage: Usage,
     ): void {
+      log.cacheUse(offerId, usage)
+      const { completionTokens } = usage
       if (firstTokenMs === null) return
       const perSecond = tokensPerSecond({
         completionTokens,

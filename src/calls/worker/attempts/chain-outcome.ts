@@ -64,7 +64,7 @@ export async function completed(
   if (ranOn) await checkLimit(answer, served, deps)
   if (unknownFinish !== undefined) alertUnknownFinish(unknownFinish, served, deps.logger)
   if (rescue === null && !used.usageClamped && !ranOn && candidate.providerKeyId === undefined) {
-    deps.meter.answer(candidate, history.records.at(-1)!, used.usage.completionTokens)
+    deps.meter.answer(candidate, history.records.at(-1)!, used.usage)
   }
   // A completion cut at its limit is not repaired: closing its brackets would make it look complete.
   const format = parametersOf(content).response_format

@@ -14,6 +14,7 @@ import { stubOf } from '../../../helpers/stub-of.ts'
 const OFFER = offer(provider('acme'), 1, {}, 'org/large-1')
 const CANDIDATE = candidateOf({ offerId: OFFER.id })
 const PLAN = { candidate: CANDIDATE, offer: OFFER, lastChance: false, rescue: null }
+const USAGE = { promptTokens: 2_000, completionTokens: 101, cachedTokens: 1_500 }
 const record = (outcome: string) =>
   attemptRecordOf({ offerId: OFFER.id, outcome, firstTokenMs: 400, durationMs: 2_400 })
 
@@ -27,6 +28,7 @@ beforeEach(() => {
   const log = {
     ending: (...what: unknown[]) => logged.push(['ending', ...what]),
     firstToken: (...what: unknown[]) => logged.push(['first-token', ...what]),
+    cacheUse: (...what: unknown[]) => logged.push(['cache', ...what]),
     speed: (...what: unknown[]) => logged.push(['speed', ...what]),
     close: async () => undefined,
   }
@@ -36,10 +38,11 @@ beforeEach(() => {
 describe('the meter of attempts', () => {
   test('the attempt meter reports end, first token and speed to the fleet and to Prometheus', async () => {
     meter.attempt(PLAN, record('ok'), { kind: 'success' })
-    meter.answer(CANDIDATE, record('ok'), 101)
+    meter.answer(CANDIDATE, record('ok'), USAGE)
     expect(logged).toEqual([
       ['ending', OFFER.id, 'success'],
       ['first-token', OFFER.id, 400],
+      ['cache', OFFER.id, USAGE],
       ['speed', OFFER.id, 50],
     ])
     const text = await registry.metrics()

@@ -6,7 +6,7 @@ import { ConfirmDialog } from '../../../components/feedback/dialogs.tsx'
 import { DataTable, InCard, TwoLines } from '../../../components/table/data-table.tsx'
 import type { RowSelection } from '../../../components/table/selection.tsx'
 import { StateBadge } from '../../../components/text/values.tsx'
-import { formatCount, formatDuration, formatMoment } from '../../../lib/format.ts'
+import { formatCount, formatDuration, formatMoment, formatShare } from '../../../lib/format.ts'
 import { unitPriceText } from '../../../lib/models/unit-prices.ts'
 import { ModelLink, ProviderLink } from '../links.tsx'
 import { OperatorButton } from '../operator-button.tsx'
@@ -97,6 +97,14 @@ export function OfferTable(props: {
           'Tokens/s p50': ({ tokens_per_second: rate }) => (
             <Spread of={rate} format={(value) => String(Math.round(value))} />
           ),
+          'Cache hits': ({ cache_hit_rate: rate, effective_prompt: price }) =>
+            rate === null ? (
+              '–'
+            ) : (
+              <TwoLines nowrap second={`input ${price}`}>
+                {formatShare(rate)}
+              </TwoLines>
+            ),
           'Cost / margin': ({ cost, margin, unit }) => (
             <TwoLines nowrap second={`margin ${priceText(margin, unit)}`}>
               {priceText(cost, unit)}
@@ -111,12 +119,13 @@ export function OfferTable(props: {
             </span>
           ),
         }}
-        numeric={['Success 1 / 10 min', 'TTFT p50', 'Tokens/s p50', 'Cost / margin']}
+        numeric={['Success 1 / 10 min', 'TTFT p50', 'Tokens/s p50', 'Cache hits', 'Cost / margin']}
         // The page of the model has all of them.
         {...(titledBy === 'model' && { brief: ['Health', 'Success 1 / 10 min', 'TTFT p50'] })}
       />
       <p className="px-inset pt-2 pb-4 text-sm text-muted">
-        Prices in USD per million input / output tokens.
+        Prices in USD per million input / output tokens; beside the hits of its prompt cache, that of input
+        with them.
       </p>
     </>
   )
