@@ -7,6 +7,7 @@ import { makerOf, type ProviderQuirks } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING, stringifyExactly } from '../core/json/json-text.ts'
 import { takesField } from '../core/routing/supported-parameters.ts'
+import { withBreakpoints } from './cache-breakpoints.ts'
 import { isTakenAsSent, messagesFor } from './chat-messages.ts'
 import {
   claimedStatus,
@@ -62,8 +63,9 @@ export const chatCompletions: WireMapping = {
  * stream: silence is then noticed early, and a provider stops when the connection closes. Only these fields are sent.
  */
 export function requestBody(request: ChatAttempt): string | Buffer {
-  const { offer, messages, parameters, exactJson, sentJson, completionLimit, cachesPrompt } = request
+  const { offer, parameters, exactJson, sentJson, completionLimit, cachesPrompt } = request
   const { limitParameter, quirks = {} } = offer.provider
+  const messages = cachesPrompt && quirks.cacheMarks ? withBreakpoints(request.messages) : request.messages
   const { temperature, topP } = samplingFor(request)
   const isFormatless = request.extended === true && lacksStructuredOutput(offer.upstreamModel)
   const needsInstruction = isFormatless || losesSchema(parameters, quirks)

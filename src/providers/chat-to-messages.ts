@@ -5,6 +5,7 @@ import { makerOf, type Offer, type ProviderQuirks } from '../core/catalog/catalo
 import type { CredentialsKind } from '../core/catalog/provider-credentials.ts'
 import type { AttemptFailure, FailureKind } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING, type SentJson, stringifyExactly } from '../core/json/json-text.ts'
+import { withBreakpoints } from './cache-breakpoints.ts'
 import { toMessages, toSystem, toToolChoice, toTools } from './chat-to-messages-content.ts'
 import { portableId, toConversation, withToolIds } from './conversation.ts'
 import {
@@ -120,11 +121,11 @@ function bodyOf(
  * the model's structured output can express.
  */
 function chatFields(request: ChatAttempt): Fields {
-  const { offer, messages, completionLimit } = request
+  const { offer, completionLimit, cachesPrompt = false } = request
   const parameters = acceptedParameters(request)
+  const messages = cachesPrompt ? withBreakpoints(request.messages) : request.messages
   const conversation = toConversation(withToolIds(messages, portableId), makerOf(offer))
   const { system, turns } = conversation
-  const cachesPrompt = request.cachesPrompt === true
   const format = request.extended ? structuredOutput(parameters.response_format, offer.upstreamModel) : null
   const instruction = format === null ? jsonInstruction(request.parameters.response_format) : null
   if (instruction !== null) system.push(instruction)

@@ -92,7 +92,7 @@ describe('measures', () => {
     expect(measures.stats(OFFER).lastTenMinutes.success).toBe(2)
   })
 
-  test('tell what of long prompts was read from a cache, in tokens', async () => {
+  test('count the tokens of long prompts, and those that were read from a cache', async () => {
     const [log, measures] = [openLog(), await follow()]
     log.cacheUse(OFFER, {
       promptTokens: 2_000,

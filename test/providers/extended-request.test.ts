@@ -362,6 +362,31 @@ describe('breakpoints of the prompt cache', () => {
     expect(body.messages[2].content).toMatchObject([{ type: 'tool_result', content: '3', cache_control }])
   })
 
+  test('are set within a long conversation whose client set none', () => {
+    const rules = 'Rules. '.repeat(1_000)
+    const long: ChatMessage[] = [
+      { role: 'system', content: rules },
+      { role: 'user', content: 'One?' },
+      { role: 'assistant', content: 'Two.' },
+      { role: 'user', content: 'Three?' },
+    ]
+    const body = anthropicBody({ messages: long, cachesPrompt: true })
+    expect(body.system).toEqual([{ type: 'text', text: rules, cache_control }])
+    expect(body.messages.at(-1).content).toEqual([{ type: 'text', text: 'Three?', cache_control }])
+    expect(JSON.stringify(body).match(/cache_control/g)).toHaveLength(2)
+    const sent = chatBody({ messages: long, cachesPrompt: true, quirks: { cacheMarks: true } })
+    expect(JSON.stringify(sent).match(/cache_control/g)).toHaveLength(2)
+    const own = {
+      role: 'user' as const,
+      content: [{ type: 'text' as const, text: 'Mine', cacheBreakpoint: true as const }],
+    }
+    expect(
+      JSON.stringify(anthropicBody({ messages: [...long, own], cachesPrompt: true })).match(/cache_control/g),
+    ).toHaveLength(1)
+    for (const messages of [long.slice(0, 2), long.slice(1)])
+      expect(JSON.stringify(anthropicBody({ messages, cachesPrompt: true }))).not.toContain('cache_control')
+  })
+
   test('are left out where writing to the cache has no price, and on the other wires', () => {
     const unpriced = anthropicBody({ messages })
     expect(unpriced.system).toBe('Rules.\nFacts.\n\nToday.')
