@@ -59,7 +59,7 @@ export default defineConfig({
             { name: 'aria', test: /node_modules\/(react-aria|react-stately|@internationalized|@react-)/ },
             {
               name: 'parts',
-              test: /\/web\/(lib\/(?!docs|operators|document-diff)|api\/re|components\/(layout|table|text\/(?!snippets|diff-view)|feedback\/messages|form\/(button|fields)))/,
+              test: /\/web\/(lib\/(?!docs|operators|document-diff|error-reasons|calls)|api\/re|components\/(layout|table|text\/(?!snippets|diff-view)|feedback\/messages|form\/(button|fields)))/,
               minShareCount: 4,
             },
           ],

@@ -48,6 +48,7 @@ const figures = async (condition: string, ...values: unknown[]) => {
             coalesce(sum(prompt_tokens), 0)::integer AS prompt, coalesce(sum(completion_tokens), 0)::integer AS completion,
             coalesce(sum(charge_pico), 0)::integer AS charge,
             percentile_cont(0.5) WITHIN GROUP (ORDER BY first_token_at_ms - admitted_at_ms) AS first,
+            percentile_cont(0.95) WITHIN GROUP (ORDER BY first_token_at_ms - admitted_at_ms) AS p95,
             percentile_cont(0.5) WITHIN GROUP (ORDER BY finished_at_ms - admitted_at_ms) AS duration
      FROM call_records WHERE account_id = $1 AND admitted_at_ms >= $2::bigint AND admitted_at_ms < $3::bigint
        AND ${condition}`,
@@ -89,6 +90,7 @@ test.each(['model', 'key'] as const)('figures by day and %s are those of the cal
       completion: Number(sums.completionTokens),
       charge: Number(sums.chargePico),
       first: sums.firstTokenMs,
+      p95: sums.firstTokenP95Ms,
       duration: sums.durationMs,
     }).toEqual(await figures(conditions.join(' AND '), ...values))
     expect(name).toBeNull()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { axisMarks, columnPlaces } from '../../web/lib/chart-scale.ts'
+import { axisMarks, columnAt, columnPlaces, lineRuns } from '../../web/lib/chart-scale.ts'
 
 test.each([
   [1, [0, 0.5, 1]],
@@ -33,4 +33,22 @@ test('columns stand beside each other within their bounds', () => {
   expect(left(0)).toBeGreaterThan(10)
   expect(left(1)).toBeGreaterThan(left(0) + width)
   expect(left(2) + width).toBeLessThan(110)
+})
+
+test('the pointer is at the column below it, and beside the columns at the nearest', () => {
+  const places = columnPlaces(5, 40, 540, 0.25)
+  for (let index = 0; index < 5; index++)
+    expect(columnAt(5, 40, 540, places.left(index) + places.width / 2)).toBe(index)
+  expect([columnAt(5, 40, 540, -3), columnAt(5, 40, 540, 900)]).toEqual([0, 4])
+})
+
+test('a line has a gap where a value is not known, and a point alone is a run of one', () => {
+  expect(lineRuns([1, 2, null, null, 3, null])).toEqual([
+    [
+      [0, 1],
+      [1, 2],
+    ],
+    [[4, 3]],
+  ])
+  expect(lineRuns([null])).toEqual([])
 })

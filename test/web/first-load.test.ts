@@ -51,12 +51,12 @@ describe('the built console', () => {
     ['the models page', ['pages/models-page.tsx']],
     [
       'the dashboard with its chart',
-      ['app/account-layout.tsx', 'pages/dashboard-page.tsx', 'components/chart/column-chart.tsx'],
+      ['app/account-layout.tsx', 'pages/dashboard-page.tsx', 'components/chart/time-chart.tsx'],
     ],
     ['the playground', ['app/account-layout.tsx', 'pages/playground-page.tsx'], PLAYGROUND_LIMIT_BYTES],
     [
       'the operators’ overview with its chart',
-      ['app/operator-layout.tsx', 'pages/admin/overview-page.tsx', 'components/chart/column-chart.tsx'],
+      ['app/operator-layout.tsx', 'pages/admin/overview-page.tsx', 'components/chart/time-chart.tsx'],
     ],
     ['the page of overrides', ['app/operator-layout.tsx', 'pages/admin/catalog-page.tsx']],
   ])('loads %s within its limit, compressed', (_, modules, limitBytes = LIMIT_BYTES) => {

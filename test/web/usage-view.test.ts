@@ -7,9 +7,12 @@ import {
   formatShortStart,
   formatStart,
   OTHERS,
+  periodOf,
   periodWith,
   queryBefore,
   readUsageChoice,
+  SERIES_MAX,
+  seriesColours,
   seriesQuery,
   stackUsage,
 } from '../../web/lib/usage-view.ts'
@@ -21,16 +24,22 @@ const choice = (search: Parameters<typeof readUsageChoice>[0], zone = 'UTC') =>
 
 test('figures are compared with those of the period of equal length before', () => {
   const query = seriesQuery(choice({ days: '7' }))
-  expect(queryBefore(query)).toEqual({ ...query, from: '2027-01-18', to: '2027-01-25' })
+  expect(queryBefore(query)).toEqual({ ...query, interval: 'month', from: '2027-01-18', to: '2027-01-25' })
   expect(changeText(112, 100)).toBe('+12% to the period before')
   expect(changeText(50, 100)).toBe('−50% to the period before')
   expect(changeText(100, 100)).toBe('as before')
   expect([changeText(1, 0), changeText(null, 1), changeText(1, null)]).toEqual([null, null, null])
-  const figures = { cost_usd: '3.00', calls: 4, failed_calls: 1, first_token_ms: 100 } as UsageFiguresView
+  const figures = {
+    cost_usd: '3.00',
+    calls: 4,
+    failed_calls: 1,
+    first_token_ms: 100,
+    first_token_p95_ms: 900,
+  } as UsageFiguresView
   expect(usageNotes(figures, { ...figures, cost_usd: '2.00', calls: 2 })).toMatchObject({
     Cost: '+50% to the period before',
     Requests: '1 failed · +100% to the period before',
-    'Time to first token': 'median · as before',
+    'Time to first token': 'median · p95 900 ms · as before',
   })
   expect(usageNotes(figures, undefined)).toMatchObject({ Cost: null, Requests: '1 failed' })
   expect(cachedShare({ prompt_tokens: 0, cached_tokens: 0 })).toBe('–')
@@ -45,7 +54,6 @@ describe('what the usage page shows', () => {
       last: '2027-02-01',
       interval: 'day',
       group: 'model',
-      measure: 'cost',
       zone: 'Europe/Berlin',
     })
     expect(seriesQuery(choice({ zone: 'America/Los_Angeles' }, 'Europe/Berlin'))).toEqual({
@@ -81,6 +89,7 @@ const figures = (cost: string, calls: number): UsageFiguresView => ({
   cost_usd: cost,
   failed_calls: 0,
   first_token_ms: 5,
+  first_token_p95_ms: 7,
   duration_ms: 9,
 })
 
@@ -95,7 +104,7 @@ test('a chart stacks the largest groups, draws the others as one, and leaves no 
     time_zone: 'UTC',
     group_by: 'model',
     starts: [first, second],
-    cells: groups.map((group) => ({ at: first, ...group })),
+    cells: groups.map(({ group, total_tokens, cost_usd }) => ({ at: first, group, total_tokens, cost_usd })),
     buckets: [{ at: first, ...figures('45.00', 55) }],
     groups,
     total: figures('45.00', 55),
@@ -105,7 +114,38 @@ test('a chart stacks the largest groups, draws the others as one, and leaves no 
   expect(buckets[0]?.parts.map(({ value }) => value)).toEqual([9, 8, 7, 6, 5, 4, 3, 3])
   expect(buckets[0]?.figures?.cost_usd).toBe('45.00')
   expect(buckets[1]).toMatchObject({ at: second, figures: null })
-  expect(stackUsage(view, 'requests').series.slice(0, 2)).toEqual(['a', 'b'])
+  const tokens = stackUsage(view, 'tokens')
+  expect(tokens.series).toEqual(series)
+  expect(tokens.buckets[0]?.parts.map(({ value }) => value)).toEqual([2, 4, 6, 8, 10, 12, 14, 54])
+})
+
+test('a model has its colour by its name, whatever its rank, and no two of a chart have one', () => {
+  const models = [
+    'gpt-5',
+    'auto',
+    'anthropic/claude-sonnet-5',
+    'deepseek/deepseek-v4-pro',
+    'mistral-large',
+    'o',
+    'p',
+  ]
+  const colours = seriesColours([...models, OTHERS])
+  expect(seriesColours([OTHERS, ...models.toReversed()])).toEqual(colours)
+  expect(colours.has(OTHERS)).toBe(false)
+  expect(new Set(colours.values())).toEqual(new Set(models.keys()))
+  for (const model of models) expect(seriesColours([model]).get(model)).toBeLessThan(SERIES_MAX)
+  const [alone] = seriesColours(['auto']).values()
+  expect(seriesColours(['auto', 'gpt-5']).get('auto')).toBe(alone)
+})
+
+test('a bucket of a chart is looked at as a period of its own: a month by days, a day by hours', () => {
+  const at = '2027-01-31T23:00:00Z'
+  expect(periodOf(at, 'day', 'Europe/Berlin')).toMatchObject({ from: '2027-02-01', to: '2027-02-01' })
+  expect(periodOf('2027-02-01T00:00:00Z', 'month', 'UTC')).toMatchObject({
+    from: '2027-02-01',
+    to: '2027-02-28',
+  })
+  expect(periodOf(at, 'hour', 'UTC')).toBeNull()
 })
 
 test('times are those of the zone', () => {

@@ -18,3 +18,19 @@ export function columnPlaces(count: number, from: number, to: number, padding: n
   const step = (to - from) / Math.max(1, count + padding)
   return { left: (index: number) => from + step * (padding + index), width: step * (1 - padding) }
 }
+
+/** The column at a place, or the nearest. */
+export function columnAt(count: number, from: number, to: number, place: number): number {
+  const index = Math.floor(((place - from) / (to - from)) * count)
+  return Math.min(count - 1, Math.max(0, index))
+}
+
+/** The runs of numbers among values, each with the places of its values: a line is not drawn through what is not known. */
+export function lineRuns(values: ReadonlyArray<number | null>): Array<Array<[index: number, value: number]>> {
+  const runs: Array<Array<[number, number]>> = [[]]
+  values.forEach((value, index) => {
+    if (value === null) runs.push([])
+    else runs.at(-1)!.push([index, value])
+  })
+  return runs.filter((run) => run.length > 0)
+}

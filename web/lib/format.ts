@@ -66,6 +66,12 @@ export function lastDays(count: number, now: Date): { from: string; to: string }
   }
 }
 
+/** The first and the last day of a span as the gateway takes it, whose `to` is the midnight after. */
+export const daysOf = ({ from, to }: { from: string; to: string }): { first: string; last: string } => ({
+  first: from,
+  last: dayOf(new Date(Date.parse(to) - DAY_MS)),
+})
+
 const DATE: Intl.DateTimeFormatOptions = { year: 'numeric', month: 'short', day: 'numeric' }
 const TIME: Intl.DateTimeFormatOptions = {
   hour: '2-digit',

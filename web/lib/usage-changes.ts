@@ -1,5 +1,5 @@
 import type { UsageFiguresView } from '../../src/core/api/usage.ts'
-import { approximateAmount, formatCount } from './format.ts'
+import { approximateAmount, formatCount, formatDuration } from './format.ts'
 
 /** The change of a figure from the period before, in percent: `+12%`; null where there is nothing to compare with. */
 export function changeText(now: number | null, before: number | null): string | null {
@@ -25,6 +25,7 @@ export function usageNotes(total: UsageFiguresView, before: UsageFiguresView | u
     'Output tokens': change(({ completion_tokens }) => completion_tokens),
     'Time to first token': joined(
       total.first_token_ms !== null && 'median',
+      total.first_token_p95_ms !== null && `p95 ${formatDuration(total.first_token_p95_ms)}`,
       change(({ first_token_ms }) => first_token_ms),
     ),
   }

@@ -2,8 +2,8 @@ import type { UsageFiguresView, UsageSeriesView } from '../../src/core/api/usage
 import { approximateAmount, formatIn } from './format.ts'
 import { isTimeZone } from './time-zone.ts'
 
-export const MEASURES = ['cost', 'tokens', 'requests', 'latency'] as const
-export type Measure = (typeof MEASURES)[number]
+/** What charts stack by group. */
+export type Measure = 'cost' | 'tokens'
 
 export type Interval = UsageSeriesView['interval']
 type Group = UsageSeriesView['group_by']
@@ -19,7 +19,6 @@ export interface UsageSearch {
   to?: string
   interval?: string
   group?: string
-  measure?: string
   zone?: string
 }
 
@@ -32,7 +31,6 @@ export interface UsageChoice {
   interval: Interval
   intervals: readonly Interval[]
   group: Group
-  measure: Measure
   zone: string
 }
 
@@ -75,7 +73,6 @@ export function readUsageChoice(search: UsageSearch, localZone: string, now: Dat
     interval: oneOf(intervals, search.interval) ?? (days <= 2 ? 'hour' : days <= 92 ? 'day' : 'month'),
     intervals,
     group: oneOf(['model', 'key', 'member'], search.group) ?? 'model',
-    measure: oneOf(MEASURES, search.measure) ?? 'cost',
     zone,
   }
 }
@@ -107,30 +104,26 @@ export const seriesQuery = ({ first, last, interval, group, zone }: UsageChoice)
   time_zone: zone,
 })
 
-/** The same for the period of equal length before it. */
+/** The totals of the period of equal length before it: by month they are the fewest rows. */
 export function queryBefore(query: ReturnType<typeof seriesQuery>): ReturnType<typeof seriesQuery> {
   const days = countDays(query.from, query.to) - 1
-  return { ...query, from: addDays(query.from, -days), to: query.from }
+  return { ...query, interval: 'month', from: addDays(query.from, -days), to: query.from }
 }
 
-/** A figure as a number, for drawing and sorting only. */
-export function measured(figures: UsageFiguresView, measure: Measure): number {
-  switch (measure) {
-    case 'cost':
-      return approximateAmount(figures.cost_usd)
-    case 'tokens':
-      return figures.total_tokens
-    case 'requests':
-      return figures.calls
-    case 'latency':
-      return figures.first_token_ms ?? 0
-  }
-}
+/** A figure as a number, for drawing only. */
+export const measured = (
+  figures: Pick<UsageFiguresView, 'cost_usd' | 'total_tokens'>,
+  measure: Measure,
+): number => (measure === 'cost' ? approximateAmount(figures.cost_usd) : figures.total_tokens)
 
-/** Groups that a chart distinguishes; the others are drawn as one. */
+/** Groups that charts distinguish, each by a colour of its own; the others are drawn as one. */
 export const SERIES_MAX = 7
 /** The group of all others. */
 export const OTHERS = ''
+
+/** The groups of a period, the most expensive first. */
+export const byCost = (groups: UsageSeriesView['groups']): UsageSeriesView['groups'] =>
+  groups.toSorted((a, b) => approximateAmount(b.cost_usd) - approximateAmount(a.cost_usd))
 
 export interface StackedBucket {
   at: string
@@ -139,15 +132,13 @@ export interface StackedBucket {
   parts: Array<{ group: string; value: number }>
 }
 
-/** The largest groups by a measure, and what they have in each bucket, those without calls included. */
+/** The most expensive groups, alike for every measure, and what they have in each bucket, those without calls included. */
 export function stackUsage(
   view: UsageSeriesView,
   measure: Measure,
 ): { series: string[]; buckets: StackedBucket[] } {
-  const ranked = view.groups
-    .toSorted((a, b) => measured(b, measure) - measured(a, measure))
-    .map(({ group }) => group)
-  const shown = ranked.slice(0, ranked.length > SERIES_MAX + 1 ? SERIES_MAX : SERIES_MAX + 1)
+  const ranked = byCost(view.groups).map(({ group }) => group)
+  const shown = ranked.slice(0, SERIES_MAX)
   const series = shown.length < ranked.length ? [...shown, OTHERS] : shown
   const totals = new Map(view.buckets.map((bucket) => [bucket.at, bucket]))
   const values = new Map<string, number>()
@@ -162,6 +153,33 @@ export function stackUsage(
     parts: series.map((group) => ({ group, value: values.get(place(at, group)) ?? 0 })),
   }))
   return { series, buckets }
+}
+
+/**
+ * The colour of each series, 0 to SERIES_MAX - 1, by its name and not by its rank: a model has the same on every page and
+ * day, but where another of the same chart, earlier in the alphabet, has it.
+ */
+export function seriesColours(series: readonly string[]): Map<string, number> {
+  const taken = new Map<string, number>()
+  for (const name of series.filter((one) => one !== OTHERS).toSorted()) {
+    let colour = hashOf(name) % SERIES_MAX
+    while (taken.size < SERIES_MAX && [...taken.values()].includes(colour)) colour = (colour + 1) % SERIES_MAX
+    taken.set(name, colour)
+  }
+  return taken
+}
+
+const hashOf = (text: string): number =>
+  [...text].reduce((hash, character) => (Math.imul(hash, 31) + character.charCodeAt(0)) >>> 0, 7)
+
+/** The period of one bucket, to look at it more closely: a month by days, a day by hours. Null: an hour is the least. */
+export function periodOf(at: string, interval: Interval, zone: string): UsageSearch | null {
+  const day = dayIn(zone, new Date(at))
+  if (interval === 'hour') return null
+  const next = new Date(`${day.slice(0, 7)}-01T00:00:00Z`)
+  next.setUTCMonth(next.getUTCMonth() + 1)
+  const to = interval === 'day' ? day : addDays(next.toISOString().slice(0, 10), -1)
+  return { days: 'custom', from: day, to, interval: undefined }
 }
 
 /** The start of a bucket where clocks show that zone's time: `31 Jan 2027`, `31 Jan, 14:00`, `Jan 2027`. */

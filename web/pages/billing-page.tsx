@@ -1,12 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { FileText } from 'lucide-react'
+import { useMemo } from 'react'
 import {
   autoTopUpQuery,
   billingDetailsQuery,
   billingQuery,
   invoicePdfPath,
   invoicesQuery,
+  usageQuery,
 } from '../api/queries.ts'
 import { Note, QueryView, SkeletonLines } from '../components/feedback/messages.tsx'
 import { LinkTabs } from '../components/layout/link-tabs.tsx'
@@ -15,6 +17,8 @@ import { ListPanel } from '../components/table/data-table.tsx'
 import { InvoiceTable } from '../components/table/invoice-table.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
+import { forecastText } from '../lib/forecast.ts'
+import { lastDays } from '../lib/format.ts'
 import { AutoTopUpPanel, CardSetupReturn } from './billing/auto-top-up-panel.tsx'
 import { BillingDetailsPanel } from './billing/billing-details-panel.tsx'
 import { Statement, TopUpHistory } from './billing/movements.tsx'
@@ -71,8 +75,13 @@ export function BillingPage() {
   )
 }
 
+/** The days that a forecast needs. */
+const FORECAST_DAYS = 8
+
 function Overview() {
   const query = useQuery(billingQuery)
+  const span = useMemo(() => lastDays(FORECAST_DAYS, new Date()), [])
+  const { data: usage } = useQuery(usageQuery(span, 'day'))
   // Panels that came one by one would push those below them down.
   const { isPending: isWaiting } = useQuery(autoTopUpQuery)
   if (isWaiting && !query.error) return <SkeletonLines />
@@ -87,6 +96,7 @@ function Overview() {
               'Available now': <Money usd={billing.available_usd} />,
               'Owed for reversed payments': billing.owed_usd !== '0.00' && <Money usd={billing.owed_usd} />,
             }}
+            notes={{ 'Available now': forecastText(billing.available_usd, usage?.data ?? [], new Date()) }}
           />
           <div className="columns items-start">
             <Panel title="Top up" padded>

@@ -3,26 +3,15 @@ import { Link } from '@tanstack/react-router'
 import { Check, MessageSquareText } from 'lucide-react'
 import { type ReactNode, useMemo } from 'react'
 import type { FreeCreditState } from '../../src/core/api/sessions.ts'
-import type { UsageView } from '../../src/core/api/usage.ts'
 import { callsQuery, keysQuery, sessionQuery, usageQuery } from '../api/queries.ts'
-import { ChartFigure } from '../components/chart/chart-figure.tsx'
+import { SpendByDay } from '../components/chart/spend-by-day.tsx'
 import { EmptyState, Note, QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { accountCallRow, CallTable } from '../components/table/call-table.tsx'
-import { DataTable } from '../components/table/data-table.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
-import {
-  approximateAmount,
-  axisAmount,
-  daysBetween,
-  formatAmount,
-  formatCount,
-  formatDay,
-  formatShortDay,
-  lastDays,
-  plural,
-} from '../lib/format.ts'
+import { forecastText } from '../lib/forecast.ts'
+import { daysOf, formatCount, lastDays } from '../lib/format.ts'
 import { whyNoFreeCredit } from '../lib/free-credit.ts'
 
 const DAYS = 30
@@ -69,11 +58,14 @@ export function DashboardPage() {
           [`Calls in ${DAYS} days`]: usage.data ? formatCount(usage.data.total.calls) : '–',
         }}
         notes={{
-          Available: balance.held_usd !== '0.00' && (
-            <>
-              <Money usd={balance.held_usd} /> held by running calls
-            </>
-          ),
+          Available:
+            balance.held_usd === '0.00' ? (
+              forecastText(balance.available_usd, usage.data?.data ?? [], new Date())
+            ) : (
+              <>
+                <Money usd={balance.held_usd} /> held by running calls
+              </>
+            ),
         }}
       />
       {account.state === 'exhausted' && (
@@ -93,7 +85,9 @@ export function DashboardPage() {
       {latest?.length === 0 ? null : (
         <Panel title={`Spend, last ${DAYS} days`} actions={<Link to="/usage">View all usage</Link>} padded>
           <QueryView query={usage} loading={<span className="skeleton h-56" />}>
-            {(view) => <SpendByDay usage={view} />}
+            {({ data }) => (
+              <SpendByDay {...daysOf(span)} spend={data.map(({ day = '', ...row }) => ({ day, ...row }))} />
+            )}
           </QueryView>
         </Panel>
       )}
@@ -187,50 +181,3 @@ const Step = ({
     </span>
   </li>
 )
-
-const DAY_MS = 86_400_000
-
-/** Spend by day as a chart and as a table. */
-function SpendByDay({ usage }: { usage: UsageView }) {
-  const days = everyDay(usage)
-  return (
-    <ChartFigure
-      caption="Spend by day."
-      chart={{
-        columns: days.map(({ day, cost_usd: usd, calls }) => ({
-          at: day,
-          value: approximateAmount(usd),
-          text: `${formatDay(day)}: ${formatAmount(usd)}, ${plural(calls, 'call')}`,
-        })),
-        idle: 'Hover over a bar for details.',
-        formatValue: axisAmount,
-        formatLabel: formatShortDay,
-        labelWidth: 64,
-      }}
-      table={
-        <DataTable
-          caption="Spend by day (UTC)"
-          rows={days.filter(({ calls }) => calls > 0).reverse()}
-          rowKey={({ day }) => day}
-          columns={{
-            Day: ({ day }) => formatDay(day),
-            Calls: ({ calls }) => formatCount(calls),
-            Cost: (row) => <Money usd={row.cost_usd} />,
-          }}
-          numeric={['Calls', 'Cost']}
-        />
-      }
-    />
-  )
-}
-
-/** The API leaves out days without calls; a chart of time has them. */
-function everyDay({ from, to, data }: UsageView) {
-  const known = new Map(data.map((row) => [row.day, row]))
-  const last = new Date(Date.parse(to) - 1)
-  const first = new Date(Math.max(Date.parse(from), last.getTime() - 366 * DAY_MS))
-  return daysBetween(first.toISOString().slice(0, 10), last.toISOString().slice(0, 10)).map((day) => {
-    const row = known.get(day)
-    return { day, cost_usd: row?.cost_usd ?? '0.00', calls: row?.calls ?? 0 }
-  })
-}

@@ -13,14 +13,14 @@ import { CallListPanel } from '../components/table/call-list-panel.tsx'
 import { accountCallRow, CallTable } from '../components/table/call-table.tsx'
 import { AgentSetups, Snippets } from '../components/text/snippets.tsx'
 import { useShownZone, zoneOffset } from '../lib/time-zone.ts'
-import { readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
+import { periodOf, readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
 import { EditKeyDialog, RevokeKeyDialog, RotateSecretDialog } from './keys/key-dialogs.tsx'
 import { KeyFacts, KeyStats } from './keys/key-facts.tsx'
 import { KeyState, PromptsLogged } from './keys/key-table.tsx'
 import { LogPromptsDialog, StopLoggingDialog } from './keys/prompt-logging-dialog.tsx'
 import { UsageBreakdown } from './usage/usage-breakdown.tsx'
-import { UsageChart } from './usage/usage-chart.tsx'
-import { MeasureSwitch, UsageToolbar } from './usage/usage-toolbar.tsx'
+import { UsageCharts } from './usage/usage-charts.tsx'
+import { UsageToolbar } from './usage/usage-toolbar.tsx'
 
 /** One key: what it may do and did, and every change of it. */
 export function KeyPage() {
@@ -126,19 +126,19 @@ function KeyUsage({ keyId }: { keyId: string }) {
     <>
       <h2>Usage</h2>
       <UsageToolbar ofOneKey choice={choice} onChange={set} />
-      <Panel
-        title={`By ${choice.interval}, ${zoneOffset(choice.zone, now)}`}
-        actions={<MeasureSwitch measure={choice.measure} onChange={set} />}
-        padded
-      >
-        <QueryView query={usage} loading={<span className="skeleton h-56" />}>
-          {(view) => <UsageChart view={view} measure={choice.measure} stale={usage.isPlaceholderData} />}
+      <Panel title={`By ${choice.interval}, ${zoneOffset(choice.zone, now)}`} padded>
+        <QueryView query={usage} loading={<span className="skeleton h-112" />}>
+          {(view) => (
+            <UsageCharts
+              view={view}
+              stale={usage.isPlaceholderData}
+              onPick={(at) => set({ ...periodOf(at, view.interval, choice.zone) })}
+            />
+          )}
         </QueryView>
       </Panel>
       <Panel title="By model">
-        <QueryView query={usage}>
-          {(view) => <UsageBreakdown view={view} measure={choice.measure} keyId={keyId} />}
-        </QueryView>
+        <QueryView query={usage}>{(view) => <UsageBreakdown view={view} keyId={keyId} />}</QueryView>
       </Panel>
       <CallListPanel
         noun="request"

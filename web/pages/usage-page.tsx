@@ -13,13 +13,13 @@ import { exportName } from '../lib/download.ts'
 import { formatCount, formatDuration } from '../lib/format.ts'
 import { useShownZone, zoneName } from '../lib/time-zone.ts'
 import { usageNotes } from '../lib/usage-changes.ts'
-import { periodWith, queryBefore, readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
+import { periodOf, periodWith, queryBefore, readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
 import { RecentSessions } from './usage/recent-sessions.tsx'
 import { RefusedRequests } from './usage/refused-requests.tsx'
 import { RequestLog } from './usage/request-log.tsx'
-import { GROUP_NAMES, UsageBreakdown } from './usage/usage-breakdown.tsx'
-import { UsageChart } from './usage/usage-chart.tsx'
-import { MeasureSwitch, UsageToolbar } from './usage/usage-toolbar.tsx'
+import { GROUP_NAMES, groupFilter, UsageBreakdown } from './usage/usage-breakdown.tsx'
+import { UsageCharts } from './usage/usage-charts.tsx'
+import { UsageToolbar } from './usage/usage-toolbar.tsx'
 
 /** Usage and cost over time, by model, key or member, and request by request. */
 export function UsagePage() {
@@ -87,19 +87,25 @@ export function UsagePage() {
           />
         )}
       </QueryView>
-      <Panel
-        title={`By ${choice.interval}`}
-        actions={<MeasureSwitch measure={choice.measure} onChange={set} />}
-        padded
-      >
-        <QueryView query={usage} loading={<span className="skeleton h-56" />}>
-          {(view) => <UsageChart view={view} measure={choice.measure} stale={usage.isPlaceholderData} />}
+      <Panel title={`By ${choice.interval}`} padded>
+        <QueryView query={usage} loading={<span className="skeleton h-112" />}>
+          {(view) => (
+            <UsageCharts
+              view={view}
+              stale={usage.isPlaceholderData}
+              onPick={(at, of) =>
+                setPeriod({
+                  ...periodOf(at, view.interval, choice.zone),
+                  ...(of === 'failures' && { status: 'failed' }),
+                })
+              }
+              onGroup={(group) => set({ cursor: undefined, ...groupFilter(view.group_by, group) })}
+            />
+          )}
         </QueryView>
       </Panel>
       <Panel title={`By ${GROUP_NAMES[choice.group]}`}>
-        <QueryView query={usage}>
-          {(view) => <UsageBreakdown view={view} measure={choice.measure} />}
-        </QueryView>
+        <QueryView query={usage}>{(view) => <UsageBreakdown view={view} />}</QueryView>
       </Panel>
       <RefusedRequests period={{ from: query.from, to: query.to, time_zone: choice.zone }} />
       <RecentSessions zone={choice.zone} />

@@ -39,6 +39,7 @@ GROUP BY GROUPING SETS ((${group}), ()) ORDER BY "isTotal" DESC, ${group} LIMIT 
 const seriesSql = (group: string, conditions: string, cellsMax: number) => `
 SELECT bucket, "group", grouping(bucket) AS "isAllBuckets", grouping("group") AS "isAllGroups",
   toString(countIf(status = 'failed')) AS "failed", quantileExactInclusive(0.5)(first_token) AS "firstTokenMs",
+  quantileExactInclusive(0.95)(first_token) AS "firstTokenP95Ms",
   quantileExactInclusive(0.5)(duration) AS "durationMs", ${SUMS}
 FROM (
   SELECT arrayLastIndex(start -> start <= admitted_at_ms, {starts:Array(Int64)}) - 1 AS bucket, ${group} AS "group",
@@ -53,7 +54,7 @@ ORDER BY "isAllBuckets" DESC, bucket, "isAllGroups" DESC, "group" LIMIT ${cellsM
 type SeriesRow = SumsRow &
   Record<'bucket' | 'isAllBuckets' | 'isAllGroups', number> &
   Record<'group' | 'failed', string> &
-  Record<'firstTokenMs' | 'durationMs', number | null>
+  Record<'firstTokenMs' | 'firstTokenP95Ms' | 'durationMs', number | null>
 
 /** Names by the ids of a group; keys have theirs, and members their email. */
 async function namesOf(
@@ -123,6 +124,7 @@ export function createAnalyticsUsage(
         ...toSums(row),
         failed: BigInt(row.failed),
         firstTokenMs: row.firstTokenMs,
+        firstTokenP95Ms: row.firstTokenP95Ms,
         durationMs: row.durationMs,
       }))
     },

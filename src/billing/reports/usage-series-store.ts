@@ -11,6 +11,8 @@ export interface UsageFigures extends UsageSums {
   failed: bigint
   /** Medians of the latest calls of each bucket, at most SAMPLE_MAX in all; null if none has one. */
   firstTokenMs: number | null
+  /** The 95th percentile of the same calls. */
+  firstTokenP95Ms: number | null
   durationMs: number | null
 }
 
@@ -69,13 +71,13 @@ WITH ${ACCOUNT_USAGE}, part AS (
 ), median AS (
   SELECT CASE WHEN grouping(bucket) = 0 THEN bucket END AS bucket,
          CASE WHEN grouping("group") = 0 THEN "group" END AS "group",
-         percentile_cont(0.5) WITHIN GROUP (ORDER BY first_token) AS first_token,
+         percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY first_token) AS first_token,
          percentile_cont(0.5) WITHIN GROUP (ORDER BY duration) AS duration
   FROM latest GROUP BY GROUPING SETS ((bucket, "group"), (bucket), ("group"), ())
 )
 SELECT s.bucket, s."group", ${names ? 'named.name' : 'NULL'} AS name, s.calls::text AS "calls", s.failed::text AS "failed",
        s.prompt::text AS "promptTokens", s.completion::text AS "completionTokens", s.charge::text AS "chargePico",
-       median.first_token AS "firstTokenMs", median.duration AS "durationMs"
+       median.first_token[1] AS "firstTokenMs", median.first_token[2] AS "firstTokenP95Ms", median.duration AS "durationMs"
 FROM summed AS s
 LEFT JOIN median ON coalesce(median.bucket, -1) = coalesce(s.bucket, -1)
   AND median."group" IS NOT DISTINCT FROM s."group" ${names ?? ''}

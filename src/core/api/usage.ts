@@ -47,6 +47,8 @@ export const UsageFiguresView = Type.Object({
   failed_calls: Type.Integer(),
   /** Medians; null if no call has one. */
   first_token_ms: nullable(Type.Number()),
+  /** 95 % of the calls had their first token sooner. */
+  first_token_p95_ms: nullable(Type.Number()),
   duration_ms: nullable(Type.Number()),
 })
 export type UsageFiguresView = Static<typeof UsageFiguresView>
@@ -70,7 +72,15 @@ export const UsageSeriesView = Type.Object({
   group_by: Type.Enum([...USAGE_SERIES_GROUPS]),
   /** The start of every bucket, including those without calls. */
   starts: Type.Array(IsoTime),
-  cells: Type.Array(Type.Object({ at: IsoTime, ...Group, ...UsageFiguresView.properties })),
+  /** What a chart stacks; the download has all figures of each cell. */
+  cells: Type.Array(
+    Type.Object({
+      at: IsoTime,
+      group: Type.String(),
+      total_tokens: Type.Integer(),
+      cost_usd: DecimalUsd,
+    }),
+  ),
   buckets: Type.Array(Type.Object({ at: IsoTime, ...UsageFiguresView.properties })),
   groups: Type.Array(Type.Object({ ...Group, ...UsageFiguresView.properties })),
   total: UsageFiguresView,

@@ -36,6 +36,11 @@ const Query = Type.Object(
   CLOSED,
 )
 
+/** With every figure of each cell. */
+type WholeSeries = Omit<UsageSeriesView, 'cells'> & {
+  cells: Array<UsageFiguresView & { at: string; group: string; name: string | null }>
+}
+
 /** Per account; a page requests a few. */
 const READS_PER_MINUTE = 120
 
@@ -52,9 +57,7 @@ export const usageSeriesRoutes: FastifyPluginAsyncTypebox = async (app) => {
     clock,
   })
 
-  const read = async (
-    request: FastifyRequest & { query: Static<typeof Query> },
-  ): Promise<UsageSeriesView> => {
+  const read = async (request: FastifyRequest & { query: Static<typeof Query> }): Promise<WholeSeries> => {
     const { accountId, holder } = requester(request)
     reads.take(accountId)
     const { interval, group_by: group, time_zone: timeZone = 'UTC', model, key_id: keyId } = request.query
@@ -79,7 +82,16 @@ export const usageSeriesRoutes: FastifyPluginAsyncTypebox = async (app) => {
   }
 
   const asJson = { querystring: Query, response: { 200: UsageSeriesView } }
-  app.get('/usage/series', { ...hooks, schema: asJson }, (request) => read(request))
+  app.get('/usage/series', { ...hooks, schema: asJson }, async (request): Promise<UsageSeriesView> => {
+    const { cells, ...series } = await read(request)
+    const stacked = cells.map(({ at, group, total_tokens, cost_usd }) => ({
+      at,
+      group,
+      total_tokens,
+      cost_usd,
+    }))
+    return { ...series, cells: stacked }
+  })
 
   const asDownload = {
     querystring: Query,
@@ -121,6 +133,7 @@ const figuresView = (figures: UsageFigures): UsageFiguresView => ({
   cost_usd: formatUsd(figures.chargePico),
   failed_calls: Number(figures.failed),
   first_token_ms: figures.firstTokenMs,
+  first_token_p95_ms: figures.firstTokenP95Ms,
   duration_ms: figures.durationMs,
 })
 
@@ -142,7 +155,7 @@ const GROUP_COLUMNS: Record<UsageSeriesView['group_by'], string[]> = {
 }
 
 /** The cells without totals, so that a sum over the file's column counts each value once. */
-function seriesCsv({ interval, group_by: group, cells }: UsageSeriesView): string {
+function seriesCsv({ interval, group_by: group, cells }: WholeSeries): string {
   const names = GROUP_COLUMNS[group]
   const lines = cells.map((cell) =>
     csvLine([

@@ -159,7 +159,7 @@ export const CallTable = ({
       plan={{
         When: 7.5,
         Status: 5.25,
-        [whose]: 11,
+        [whose]: of === 'Customer' ? 11 : 14,
         'Input / output tokens': 8.25,
         TTFT: 4.5,
         Duration: 5.25,

@@ -2,10 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useParams, useSearch } from '@tanstack/react-router'
 import type { OperatorAccountDetail } from '../../../src/core/api/accounts.ts'
 import { accountQuery } from '../../api/operator-queries.ts'
+import { SpendByDay } from '../../components/chart/spend-by-day.tsx'
 import { QueryView } from '../../components/feedback/messages.tsx'
 import { LinkTabs } from '../../components/layout/link-tabs.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
+import { daysOf, lastDays } from '../../lib/format.ts'
 import { BalanceDialog, LimitsDialog, SuspendDialog } from './accounts/account-dialogs.tsx'
 import { AccountKeys } from './accounts/account-keys.tsx'
 import { AccountLedger } from './accounts/account-ledger.tsx'
@@ -13,7 +15,7 @@ import { AccountBillingPanels, AccountTopUps } from './accounts/account-payments
 import { AccountAlarms, AccountCalls, AccountMails, AccountRefusals } from './accounts/account-story.tsx'
 import { AccountSurfaces } from './accounts/account-surfaces.tsx'
 import { AccountTimelinePanel } from './accounts/account-timeline-panel.tsx'
-import { AccountMemberships, AccountSpend, AccountStats } from './accounts/account-view.tsx'
+import { AccountMemberships, AccountStats } from './accounts/account-view.tsx'
 import { InviteDialog } from './accounts/new-account-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
 import { ActionTable } from './operators/audit-log.tsx'
@@ -93,6 +95,9 @@ function Account({ account }: { account: OperatorAccountDetail }) {
       {selected === 'overview' && (
         <>
           <AccountStats account={account} />
+          <Panel title="Spend, last 30 days" padded>
+            <SpendByDay {...daysOf(lastDays(30, new Date()))} spend={account.spend} />
+          </Panel>
           <AccountTimelinePanel account={account} />
         </>
       )}
@@ -108,9 +113,6 @@ function Account({ account }: { account: OperatorAccountDetail }) {
             <AccountTopUps account={account} />
           </Panel>
           <AccountLedger accountId={account.id} />
-          <Panel title="Spend, last 30 days">
-            <AccountSpend spend={account.spend} />
-          </Panel>
           <AccountBillingPanels accountId={account.id} />
         </>
       )}

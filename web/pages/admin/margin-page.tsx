@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Percent } from 'lucide-react'
-import { useMemo, useState } from 'react'
+import { type ReactNode, useMemo, useState } from 'react'
 import type { MarginMetrics, MarginView } from '../../../src/core/api/billing.ts'
 import { catalogQuery, marginQuery } from '../../api/operator-queries.ts'
 import { pricingQuery } from '../../api/queries.ts'
+import { ChartFigure, ChartKey } from '../../components/chart/chart-figure.tsx'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { SearchForm } from '../../components/form/form.tsx'
@@ -13,7 +14,18 @@ import { TokensInOut } from '../../components/table/call-table.tsx'
 import { Counted, DataTable } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Stats } from '../../components/text/values.tsx'
-import { formatCount, formatDay, formatShare, lastDays } from '../../lib/format.ts'
+import {
+  approximateAmount,
+  axisAmount,
+  daysBetween,
+  daysOf,
+  formatAmount,
+  formatCount,
+  formatDay,
+  formatShare,
+  formatShortDay,
+  lastDays,
+} from '../../lib/format.ts'
 
 import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
 import { NewModelDialog } from './catalog/new-model-dialog.tsx'
@@ -72,7 +84,13 @@ export function MarginPage() {
           onChange={(value) => show({ group: value })}
         />
       </div>
-      <QueryView query={useQuery(marginQuery(range, by))}>{(margin) => <Margin margin={margin} />}</QueryView>
+      <QueryView query={useQuery(marginQuery(range, by))}>
+        {(margin) => (
+          <Margin margin={margin}>
+            <MarginByDay range={range} />
+          </Margin>
+        )}
+      </QueryView>
     </>
   )
 }
@@ -100,7 +118,46 @@ function AddModel() {
   )
 }
 
-function Margin({ margin }: { margin: MarginView }) {
+/** Revenue day by day, as what providers were paid of it and what is left. */
+function MarginByDay({ range }: { range: ReturnType<typeof lastDays> }) {
+  const { first, last } = daysOf(range)
+  const { data } = useQuery(marginQuery(range, 'day'))
+  if (first === last || !data || data.data.length === 0) return null
+  const known = new Map(data.data.map((row) => [row.group, row]))
+  return (
+    <Panel title="Margin by day" padded>
+      <ChartFigure
+        caption="Revenue by day: margin and cost."
+        keys={
+          <>
+            <ChartKey colour="bg-series-8">cost</ChartKey>
+            <ChartKey colour="bg-series-3">margin</ChartKey>
+          </>
+        }
+        chart={{
+          points: daysBetween(first, last).map((day) => {
+            const row = known.get(day)
+            const margin = approximateAmount(row?.margin_usd ?? '0')
+            const cost = approximateAmount(row?.revenue_usd ?? '0') - margin
+            return {
+              at: day,
+              value: Math.max(cost, cost + margin),
+              parts: [
+                { name: 'cost', value: cost, fill: 'fill-series-8 bg-series-8' },
+                { name: 'margin', value: Math.max(0, margin), fill: 'fill-series-3 bg-series-3' },
+              ],
+              text: `${formatDay(day)}: margin ${row ? `${formatAmount(row.margin_usd)}, ${rate(row)}` : '$0.00'}`,
+            }
+          }),
+          formatValue: axisAmount,
+          formatLabel: formatShortDay,
+        }}
+      />
+    </Panel>
+  )
+}
+
+function Margin({ margin, children }: { margin: MarginView; children: ReactNode }) {
   const { total, data, group_by: by, next_cursor: next } = margin
   return (
     <>
@@ -114,6 +171,7 @@ function Margin({ margin }: { margin: MarginView }) {
           'Margin %': rate(total),
         }}
       />
+      {children}
       <Panel
         title={next === null ? `By ${by}` : `By ${by}: the ${formatCount(data.length)} with the most revenue`}
       >

@@ -30,17 +30,16 @@ export function ModelPerformance({ days }: { days: ModelDetails['days'] }) {
             onChange={(value) => setMeasure(value as HistoryMeasure)}
           />
           <ChartFigure
-            caption={`${caption}.`}
+            caption={`${caption}, UTC.`}
             chart={{
-              columns: days.map((day) => ({
+              kind: 'lines',
+              points: days.map((day) => ({
                 at: day.day,
-                value: read(day) ?? 0,
+                value: read(day),
                 text: `${formatDay(day.day)}: ${historyText(measure, day)}`,
               })),
-              idle: `${caption}, UTC.`,
               formatValue: format,
               formatLabel: formatShortDay,
-              labelWidth: 64,
             }}
             table={
               <DataTable

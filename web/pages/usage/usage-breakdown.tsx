@@ -6,7 +6,11 @@ import { PagedRows } from '../../components/table/page-nav.tsx'
 import { Breakable } from '../../components/text/code.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { formatDuration } from '../../lib/format.ts'
-import { type Measure, measured } from '../../lib/usage-view.ts'
+import { byCost } from '../../lib/usage-view.ts'
+
+/** The filter of the log for a group. */
+export const groupFilter = (by: UsageSeriesView['group_by'], group: string) =>
+  by === 'model' ? { model: group } : by === 'key' ? { key_id: group } : { member_id: group }
 
 /** What usage is grouped by, within a sentence. */
 export const GROUP_NAMES: Record<UsageSeriesView['group_by'], string> = {
@@ -17,15 +21,13 @@ export const GROUP_NAMES: Record<UsageSeriesView['group_by'], string> = {
 
 const HEADERS = { model: 'Model', key: 'API key', member: 'Member' }
 
-/** The figures of every model, key or member, the largest first; its name shows its requests. `keyId`: those of one key. */
-export function UsageBreakdown(props: { view: UsageSeriesView; measure: Measure; keyId?: string }) {
-  const { view, measure, keyId } = props
+/** The figures of every model, key or member, the most expensive first; its name shows its requests. `keyId`: those of one key. */
+export function UsageBreakdown(props: { view: UsageSeriesView; keyId?: string }) {
+  const { view, keyId } = props
   const [page, setPage] = useState(1)
-  const rows = view.groups.toSorted((a, b) => measured(b, measure) - measured(a, measure))
+  const rows = byCost(view.groups)
   const by = view.group_by
   const name = (row: (typeof rows)[number]) => row.name || row.group || 'Not known'
-  const filter = ({ group }: (typeof rows)[number]) =>
-    by === 'model' ? { model: group } : by === 'key' ? { key_id: group } : { member_id: group }
   return (
     <PagedRows of={`usage by ${GROUP_NAMES[by]}`} rows={rows} page={page} onPage={setPage}>
       {(shown) => (
@@ -42,7 +44,7 @@ export function UsageBreakdown(props: { view: UsageSeriesView; measure: Measure;
                   ...before,
                   cursor: undefined,
                   ...(keyId !== undefined && { key_id: keyId }),
-                  ...filter(row),
+                  ...groupFilter(by, row.group),
                 })}
                 hash="requests"
               >

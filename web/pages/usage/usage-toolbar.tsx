@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react'
-import { ChoiceField, SelectField, TextField } from '../../components/form/fields.tsx'
+import { SelectField, TextField } from '../../components/form/fields.tsx'
 import { zoneOptions } from '../../components/form/time-zone-field.tsx'
 import { BROWSER_ZONE, chooseZone } from '../../lib/time-zone.ts'
-import { MEASURES, type Measure, type UsageChoice, type UsageSearch } from '../../lib/usage-view.ts'
+import type { UsageChoice, UsageSearch } from '../../lib/usage-view.ts'
 
 const PERIODS = [
   { value: '1', name: 'Today' },
@@ -14,7 +14,6 @@ const PERIODS = [
 ]
 
 const INTERVALS = { hour: 'Hour', day: 'Day', month: 'Month' }
-const MEASURE_NAMES = { cost: 'Cost', tokens: 'Tokens', requests: 'Requests', latency: 'Latency' }
 const GROUPS = [
   { value: 'model', name: 'Model' },
   { value: 'key', name: 'API key' },
@@ -79,16 +78,6 @@ export function UsageToolbar(props: {
     </div>
   )
 }
-
-/** Chooses what the chart of usage shows; it stands in the head of the chart's panel. */
-export const MeasureSwitch = (props: { measure: Measure; onChange: (changed: UsageSearch) => void }) => (
-  <ChoiceField
-    label="Chart"
-    value={props.measure}
-    options={MEASURES.map((value) => ({ value, name: MEASURE_NAMES[value] }))}
-    onChange={(measure) => props.onChange({ measure: measure === 'cost' ? undefined : measure })}
-  />
-)
 
 const CustomPeriod = ({
   choice,

@@ -4,7 +4,7 @@ import { DataTable } from '../../../components/table/data-table.tsx'
 import { Breakable } from '../../../components/text/code.tsx'
 import { Money } from '../../../components/text/money.tsx'
 import { StateBadge, Stats } from '../../../components/text/values.tsx'
-import { formatCount, formatDay, formatMoment, plural, rateLimitsText } from '../../../lib/format.ts'
+import { formatMoment, plural, rateLimitsText } from '../../../lib/format.ts'
 
 /** The balance in the ledger, beside what the holds in Redis leave to spend. */
 export function AccountStats({ account }: { account: OperatorAccountDetail }) {
@@ -52,22 +52,5 @@ export const AccountMemberships = ({ account }: { account: OperatorAccountDetail
       ),
       Role: ({ role }) => role,
     }}
-  />
-)
-
-/** The cost of the account's calls, day by day. */
-export const AccountSpend = ({ spend }: { spend: OperatorAccountDetail['spend'] }) => (
-  <DataTable
-    caption="Spend by day (UTC), newest first"
-    rows={spend.toReversed()}
-    empty="No calls in the last 30 days."
-    rowKey={({ day }) => day}
-    columns={{
-      Day: ({ day }) => formatDay(day),
-      Calls: ({ calls }) => formatCount(calls),
-      Tokens: ({ total_tokens: tokens }) => formatCount(tokens),
-      Charged: ({ cost_usd: usd }) => <Money usd={usd} />,
-    }}
-    numeric={['Calls', 'Tokens', 'Charged']}
   />
 )

@@ -41,22 +41,21 @@ function Traffic({ traffic, stale }: { traffic: TrafficView; stale: boolean }) {
     <ChartFigure
       stale={stale}
       caption="Calls that ended and requests that failed, by time."
+      keys={
+        <>
+          <ChartKey colour="bg-series-8">calls ended</ChartKey>
+          <ChartKey colour="bg-bad-fill">5xx responses</ChartKey>
+        </>
+      }
       chart={{
-        columns: data.map((point) => ({
+        points: data.map((point) => ({
           at: point.at,
           value: endedCalls(point),
           errors: serverErrors(point),
           text: `${formatTime(point.at)}: ${plural(endedCalls(point), 'call')} ended, ${serverErrors(point)} × 5xx`,
         })),
-        idle: (
-          <span className="row">
-            <ChartKey colour="bg-series-8">calls ended</ChartKey>
-            <ChartKey colour="bg-bad-fill">5xx responses</ChartKey>
-          </span>
-        ),
         formatValue: formatCount,
         formatLabel: formatTime,
-        labelWidth: 90,
         isWhole: true,
       }}
       table={

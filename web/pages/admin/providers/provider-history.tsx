@@ -7,7 +7,14 @@ import { QueryView } from '../../../components/feedback/messages.tsx'
 import { ChoiceField } from '../../../components/form/fields.tsx'
 import { Panel } from '../../../components/layout/page.tsx'
 import { DataTable } from '../../../components/table/data-table.tsx'
-import { formatCount, formatDuration, formatMoment, formatShare, plural } from '../../../lib/format.ts'
+import {
+  formatCount,
+  formatDuration,
+  formatMoment,
+  formatShare,
+  formatShortMoment,
+  plural,
+} from '../../../lib/format.ts'
 
 const SPANS = [
   { value: '24', name: '24 hours' },
@@ -32,48 +39,54 @@ export function ProviderHistory({ providerId }: { providerId: string }) {
       </QueryView>
       <p className="text-sm text-muted">
         Attempts with our keys of calls that named their model. Rate limits and failures of a request itself
-        are left out. The last hour is not over.
+        are left out. The last hour is incomplete.
       </p>
     </Panel>
   )
 }
 
 function Charts({ hours }: { hours: readonly ProviderHourView[] }) {
-  // The axis also passes the number of the label, which is no time zone.
-  const common = { formatLabel: (at: string) => formatMoment(at), labelWidth: 160 }
+  const common = { formatLabel: (at: string) => formatShortMoment(at) }
   return (
     <div className="columns gap-8 [--column:24rem]">
       <ChartFigure
         caption="Attempts and failed attempts, by hour."
+        keys={
+          <>
+            <ChartKey colour="bg-series-8">attempts</ChartKey>
+            <ChartKey colour="bg-bad-fill">failed</ChartKey>
+          </>
+        }
         chart={{
           ...common,
-          columns: hours.map(({ at, succeeded, failed }) => ({
+          points: hours.map(({ at, succeeded, failed }) => ({
             at,
             value: succeeded + failed,
             errors: failed,
             text: `${formatMoment(at)}: ${plural(succeeded + failed, 'attempt')}, ${formatCount(failed)} failed`,
           })),
-          idle: (
-            <span className="row">
-              <ChartKey colour="bg-series-8">attempts</ChartKey>
-              <ChartKey colour="bg-bad-fill">failed</ChartKey>
-            </span>
-          ),
           formatValue: formatCount,
           isWhole: true,
         }}
         table={<HourTable hours={hours} />}
       />
       <ChartFigure
-        caption="Median time to first token, by hour."
+        caption="Time to first token by hour: 95th percentile and median."
+        keys={
+          <>
+            <ChartKey colour="bg-accent-fill">p95</ChartKey>
+            <ChartKey colour="bg-series-2">median</ChartKey>
+          </>
+        }
         chart={{
           ...common,
-          columns: hours.map(({ at, first_token_p50_ms: p50, first_token_p95_ms: p95 }) => ({
+          kind: 'lines',
+          points: hours.map(({ at, first_token_p50_ms: p50, first_token_p95_ms: p95 }) => ({
             at,
-            value: p50 ?? 0,
+            value: p95,
+            second: p50,
             text: `${formatMoment(at)}: TTFT p50 ${formatDuration(p50)}, p95 ${formatDuration(p95)}`,
           })),
-          idle: <ChartKey colour="bg-accent-fill">time to first token, median</ChartKey>,
           formatValue: formatDuration,
         }}
         table={<HourTable hours={hours} />}
