@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { readBody, writeBody } from '../../src/core/calls/call-body.ts'
 import { normalizeChatRequest, readChatBody } from '../../src/core/calls/chat-request.ts'
 import { normalizeExtendedRequest } from '../../src/core/calls/extended-request.ts'
-import type { CallContent } from '../../src/core/calls/kinds/call-kinds.ts'
+import { type CallContent, kindOf } from '../../src/core/calls/kinds/call-kinds.ts'
 import { type MessagesBody, parseMessagesRequest } from '../../src/core/calls/messages-request.ts'
 import type { ProviderQuirks, Wire } from '../../src/core/catalog/catalog.ts'
 import { parseClientJson } from '../../src/core/json/client-json.ts'
@@ -19,7 +19,11 @@ const PADDING = 'x'.repeat(17_000)
 /** So long that it is copied and not parsed. */
 const PICTURE = `data:image/png;base64,${'iVBORw0KGgo+'.repeat(6_000)}`
 
-const FUNCTION = { name: 'read', description: 'Reads.', parameters: { type: 'object', maximum: 1.5 } }
+const FUNCTION = {
+  name: 'read',
+  description: 'Reads. '.repeat(300),
+  parameters: { type: 'object', maximum: 1.5 },
+}
 const CHAT = {
   messages: [
     { role: 'system', content: 'a' },
@@ -137,9 +141,16 @@ describe.each<[string, Surface, { messages: object[] }, Wire]>([
     (_where, there) => {
       const [first, ...others] = sane.messages
       const body = { ...sane, messages: [first, { role: 'user', content: PADDING }, ...others] }
-      const content = there(read(JSON.stringify(body, null, 1)))
-      const [written, readAgain] = [vi.spyOn(JSON, 'stringify'), vi.spyOn(JSON, 'parse')]
-      const request = requestOf(content, wire, {})
+      const json = JSON.stringify(body, null, 1)
+      const boundOf = (content: CallContent) => kindOf(content).needs(content).prompt.textTokens
+      // Agents send their tools again with each turn.
+      const known = boundOf(read(json))
+      const written = vi.spyOn(JSON, 'stringify')
+      const content = read(json)
+      expect(boundOf(content)).toBe(known)
+      const passed = there(content)
+      const readAgain = vi.spyOn(JSON, 'parse')
+      const request = requestOf(passed, wire, {})
       const longest = Math.max(...written.mock.results.map(({ value }) => String(value).length))
       expect([longest < 1_000, readAgain.mock.calls.length]).toEqual([true, 0])
       vi.restoreAllMocks()

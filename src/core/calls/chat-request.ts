@@ -3,7 +3,14 @@ import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import type { RoutingProfile } from '../auto/routing-profiles.ts'
 import { type Fields, isObject } from '../json/json-object.ts'
-import { type ExactJson, isNestedDeeperThan, jsonOf, MAX_NESTING, type SentJson } from '../json/json-text.ts'
+import {
+  type ExactField,
+  type ExactJson,
+  isNestedDeeperThan,
+  jsonOf,
+  MAX_NESTING,
+  type SentJson,
+} from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
 import type { SignedReasoning, ToolCall } from './completion.ts'
@@ -151,12 +158,24 @@ export function normalizeChatRequest(
   exactJson?: ExactJson,
   sentJson?: SentJson,
 ): ChatRequest {
-  const request = requestOf(body, parseMessage, exactJson)
+  const request = requestOf(body, parseMessage, { exactJson, sentJson })
   // A full tool loop is not supported: once the history contains a tool result, definitions are not forwarded.
   const { messages, parameters } = request.content
   if (messages.some((message) => message.role === 'tool')) delete parameters.tools
   request.content.sentJson = sentMessages(messages, body.messages, sentJson)
   return request
+}
+
+/** What is known of a body besides its value. */
+export interface ReceivedJson {
+  exactJson?: ExactJson | undefined
+  sentJson?: SentJson | undefined
+}
+
+/** Throws where a body is nested too deeply. Members whose bytes may be sent were looked through for that. */
+export function refuseDeepNesting(body: object, sentJson: SentJson | undefined): void {
+  for (const member of Object.values(body))
+    if (!sentJson?.has(member) && isNestedDeeperThan(member, MAX_NESTING - 1)) throw nestedTooDeep()
 }
 
 /**
@@ -167,15 +186,16 @@ export function normalizeChatRequest(
 export function requestOf(
   body: ChatBody,
   readMessage: (value: unknown, index: number) => ChatMessage,
-  exactJson?: ExactJson,
+  received: ReceivedJson,
   required?: RequiredParameters,
 ): ChatRequest {
-  if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
+  const { exactJson, sentJson } = received
+  refuseDeepNesting(body, sentJson)
   const exact = exactOf(exactJson, body.tools)
   const content: ChatContent = {
     kind: 'chat',
     messages: body.messages.map(readMessage),
-    parameters: parseParameters(body, exactJson),
+    parameters: parseParameters(body, received),
     ...(exact && { exactJson: exact }),
     ...(body.routing_profile != null && { routingProfile: body.routing_profile }),
   }
@@ -270,10 +290,10 @@ function parseCompletionLimit({ max_tokens, max_completion_tokens }: ChatBody): 
   return max_tokens ?? max_completion_tokens ?? undefined
 }
 
-function parseParameters(body: ChatBody, exactJson?: ExactJson): SamplingParameters {
+function parseParameters(body: ChatBody, received: ReceivedJson): SamplingParameters {
   const { temperature, top_p, tools, response_format } = body
-  checkSize(tools, exactJson?.tools, 'tools')
-  checkSize(response_format, exactJson?.response_format, 'response_format')
+  checkSize(tools, 'tools', received)
+  checkSize(response_format, 'response_format', received)
   return {
     ...(temperature != null && { temperature }),
     ...(top_p != null && { top_p }),
@@ -296,9 +316,18 @@ const exactOf = (
     ? exactJson
     : { ...exactJson, tools: undefined }
 
-function checkSize(value: object | null | undefined, exact: string | undefined, path: string): void {
+/** The most characters that are written for one received byte: 1e20 becomes 21 digits. */
+const WRITTEN_CHARS_MAX = 6
+
+function checkSize(
+  value: object | null | undefined,
+  path: ExactField,
+  { exactJson, sentJson }: ReceivedJson,
+): void {
   if (value == null) return
-  const chars = Math.max(jsonOf(value).length, exact?.length ?? 0)
+  const bytes = sentJson?.get(value)
+  if (bytes && bytes.length * WRITTEN_CHARS_MAX <= SCHEMA_CHARS_MAX) return
+  const chars = Math.max(jsonOf(value).length, exactJson?.[path]?.length ?? 0)
   if (chars > SCHEMA_CHARS_MAX) {
     throw invalid(path, `\`${path}\` may take ${SCHEMA_CHARS_MAX} characters of JSON at most.`)
   }

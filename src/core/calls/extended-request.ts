@@ -31,6 +31,7 @@ import { isGiven } from './unread-members.ts'
  */
 
 const FUNCTION_NAME = '^[A-Za-z0-9_-]{1,64}$'
+const FUNCTION_NAMES = new RegExp(FUNCTION_NAME)
 
 const Definition = Type.Object({
   name: Type.String({
@@ -147,7 +148,7 @@ export function normalizeExtendedRequest(
   const standard = withToolsOfFunctions(body)
   const exact = standard.tools === body.tools ? exactJson : { ...exactJson, tools: undefined }
   const read = (value: unknown, index: number) => readExtendedMessage(value, index, open)
-  const request = requestOf(standard as ChatBody, read, exact, 'but-hints')
+  const request = requestOf(standard as ChatBody, read, { exactJson: exact, sentJson }, 'but-hints')
   const { messages, parameters } = request.content
   checkPairs(messages)
   checkBreakpoints(messages)
@@ -249,7 +250,7 @@ function readToolCall(value: unknown, path: string): ToolCall {
   const id = optionalString(value.id, `${path}.id`)
   const name = optionalString(value.function.name, `${path}.function.name`)
   if (!id) throw invalid(`${path}.id`, 'A tool call has an id, which its tool message repeats.')
-  if (!new RegExp(FUNCTION_NAME).test(name ?? ''))
+  if (!FUNCTION_NAMES.test(name ?? ''))
     throw invalid(
       `${path}.function.name`,
       'A function name must have 1 to 64 letters, digits, underscores and hyphens.',

@@ -1,4 +1,5 @@
 import { type Fields, isObject } from '../json/json-object.ts'
+import { jsonOf } from '../json/json-text.ts'
 import { invalid } from '../kernel/errors.ts'
 import { createTextBound } from '../text-tokens/text-bound.ts'
 import type { ChatMessage } from './chat-request.ts'
@@ -295,11 +296,11 @@ const TOKENS_OF_CITATIONS = 1_500
  * it.
  */
 function* unreadTexts(request: NativeRequest): Iterable<string> {
-  const definitions = new Map<unknown, string>()
+  const definitions = new Map<unknown, Fields>()
   for (const tool of toolsOf(request)) {
     const { name, description: _d, input_schema: _s, cache_control: _c, ...rest } = tool
     if (Object.keys(rest).length > 0) yield JSON.stringify(rest)
-    definitions.set(name, JSON.stringify(tool))
+    definitions.set(name, tool)
   }
   for (const { content } of request.messages as Fields[]) {
     if (!Array.isArray(content)) continue
@@ -308,7 +309,10 @@ function* unreadTexts(request: NativeRequest): Iterable<string> {
       if (block.type === 'thinking') yield String(block.thinking)
       if (block.type === 'server_tool_use' || PROVIDER_RESULTS.some((type) => type === block.type))
         yield JSON.stringify(block)
-      for (const name of referredTools(block)) yield definitions.get(name) ?? ''
+      for (const name of referredTools(block)) {
+        const tool = definitions.get(name)
+        if (tool) yield jsonOf(tool)
+      }
     }
   }
 }

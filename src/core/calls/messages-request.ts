@@ -2,13 +2,13 @@ import { type Static, Type } from 'typebox'
 import { nullable } from '../api/request-fields.ts'
 import type { RoutingProfile } from '../auto/routing-profiles.ts'
 import { isObject } from '../json/json-object.ts'
-import { isNestedDeeperThan, MAX_NESTING, type SentJson } from '../json/json-text.ts'
+import type { SentJson } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
 import {
   ChatBody,
   type ChatMessage,
-  nestedTooDeep,
+  refuseDeepNesting,
   requestOf,
   type SamplingParameters,
   toolDefinitions,
@@ -173,7 +173,7 @@ export function parseMessagesRequest(
   body: MessagesBody,
   { betaHeader = '', anyWire = false, open = () => null, sentJson }: MessagesOptions = {},
 ): RequestOf<NativeContent> {
-  const request = readNative(body, anyWire)
+  const request = readNative(body, anyWire, sentJson)
   const edits = request.context_management === undefined ? [] : [CONTEXT_MANAGEMENT_BETA]
   const opened: Record<string, KeptReasoning> = {}
   const keep: OpenReasoning = (sealed) => {
@@ -187,7 +187,7 @@ export function parseMessagesRequest(
   const { model, models, routing_profile, provider, stream, max_tokens } = body
   const routed = { model, models, routing_profile, provider, stream, max_tokens, tools: body.tools ?? null }
   const required = anyWire ? 'but-hints' : 'none'
-  const { content, ...rest } = requestOf({ ...routed, messages: [] }, noMessage, undefined, required)
+  const { content, ...rest } = requestOf({ ...routed, messages: [] }, noMessage, { sentJson }, required)
   const { routingProfile } = content
   return {
     ...rest,
@@ -231,8 +231,8 @@ export const nativeContent = (
   parameters: chatParameters(request),
 })
 
-function readNative(body: object, anyWire: boolean): NativeRequest {
-  if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
+function readNative(body: object, anyWire: boolean, sentJson?: SentJson): NativeRequest {
+  refuseDeepNesting(body, sentJson)
   const fields = body as Record<string, unknown>
   if (fields.thread != null) throw threadUnsupported()
   for (const [name, free] of Object.entries(COSTLY)) {

@@ -1,6 +1,6 @@
 import type { ChatMessage, SamplingParameters } from '../calls/chat-request.ts'
 import type { PromptBound, Usage } from '../calls/usage.ts'
-import { type ExactJson, jsonOf } from '../json/json-text.ts'
+import { type ExactJson, jsonOf, type SentJson } from '../json/json-text.ts'
 import type { MediaTokens } from '../media/media-tokens.ts'
 import { createTextBound, textTokensBound } from './text-bound.ts'
 
@@ -32,6 +32,7 @@ export function promptTokensBound(
   messages: readonly ChatMessage[],
   parameters: SamplingParameters,
   exactJson?: ExactJson,
+  sentJson?: SentJson,
 ): number {
   let tokens = TOKENS_PER_CALL
   let hasCalls = false
@@ -62,7 +63,9 @@ export function promptTokensBound(
   if (tools || hasCalls) tokens += TOKENS_WITH_TOOLS
   if (tools) {
     tokens += tools.length * TOKENS_PER_TOOL
-    count(dearest(jsonOf(tools), exactJson?.tools))
+    const bytes = sentJson?.get(tools)
+    const write = () => dearest(jsonOf(tools), exactJson?.tools)
+    tokens += bytes ? boundOf.received(bytes, write) : boundOf(write())
   }
   if (format) {
     tokens += format.type === 'json_schema' ? TOKENS_WITH_SCHEMA : TOKENS_OF_WORDING

@@ -16,20 +16,37 @@ const REMEMBERED_CHARS = 1_024
  */
 const REMEMBERED = new LRUCache<string, number>({ max: 20_000 })
 
+/** The same for texts that follow from received bytes, by their digest, so that such a text is not even written. */
+const RECEIVED = new LRUCache<string, { chars: number; bound: number }>({ max: 2_000 })
+
 type Form = 'plain' | 'json'
 
 /**
  * Creates a function that bounds texts in sequence: it scans two million characters in total, and assumes the maximum
- * for the rest.
+ * for the rest. `received` bounds the text that is written from these bytes alone.
  */
-export function createTextBound(): (text: string, form?: Form) => number {
+export function createTextBound() {
   let charsLeft = READ_CHARS_MAX
-  return (text, form = 'plain') => {
+  const boundOf = (text: string, form: Form = 'plain'): number => {
     const read = text.slice(0, charsLeft)
     charsLeft -= read.length
     const unitMax = form === 'json' ? ESCAPE_BYTES_MAX : UNIT_BOUND_MAX
     return rememberedBound(read, form) + (text.length - read.length) * unitMax
   }
+  const received = (bytes: Uint8Array, write: () => string): number => {
+    const key = hash('sha256', bytes, 'base64')
+    const known = RECEIVED.get(key)
+    if (known && known.chars <= charsLeft) {
+      charsLeft -= known.chars
+      return known.bound
+    }
+    const text = write()
+    const isRead = text.length <= charsLeft
+    const bound = boundOf(text)
+    if (isRead) RECEIVED.set(key, { chars: text.length, bound })
+    return bound
+  }
+  return Object.assign(boundOf, { received })
 }
 
 function rememberedBound(text: string, form: Form): number {

@@ -155,8 +155,19 @@ test('a long text that was bounded before has the same bound, in each form, and 
     expect(boundOf(text, 'json')).toBe(textTokensBound(JSON.stringify(text)))
     expect(boundOf(other)).toBe(textTokensBound(other))
   }
+  const bytes = Buffer.from(text)
+  let written = 0
+  for (let time = 0; time < 3; time++) {
+    const write = () => {
+      written++
+      return text
+    }
+    expect(createTextBound().received(bytes, write)).toBe(textTokensBound(text))
+  }
+  expect(written, 'a text of received bytes is written').toBe(1)
   // What a call may no longer have scanned is bounded by its length, whether or not it is remembered.
   const spent = createTextBound()
   spent('a'.repeat(2_000_000))
   expect(spent(text)).toBeGreaterThan(text.length)
+  expect(spent.received(bytes, () => text)).toBeGreaterThan(text.length)
 })

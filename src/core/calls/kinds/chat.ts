@@ -6,7 +6,10 @@ import { addUnread } from '../unread-members.ts'
 import { type AutoPrompt, type CallKind, type CallNeeds, type CallSize, tokensAtLeast } from './call-kind.ts'
 
 /** The prompt of a chat, or of a call that is planned as one. */
-export type ChatPrompt = Pick<ChatContent, 'messages' | 'parameters' | 'exactJson' | 'routingProfile'>
+export type ChatPrompt = Pick<
+  ChatContent,
+  'messages' | 'parameters' | 'exactJson' | 'sentJson' | 'routingProfile'
+>
 
 export const chat: CallKind<ChatContent> = {
   surface: 'POST /v1/chat/completions',
@@ -33,7 +36,7 @@ function onlyChat({ messages, parameters }: ChatPrompt): Pick<CallNeeds, 'onlyAt
 
 /** What a prompt requires of a model. */
 export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } {
-  const { messages, parameters, exactJson, routingProfile = 'auto' } = prompt
+  const { messages, parameters, exactJson, sentJson, routingProfile = 'auto' } = prompt
   const media = mediaParts(messages)
   const makers = new Set(messages.flatMap(({ signed = [] }) => signed.map(({ maker }) => maker)))
   const { characters, size, turnSizes } = callSizes(messages)
@@ -49,7 +52,7 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
     ...(parameters.passed && { passed: parameters.passed }),
     ...(makers.size > 0 && { signed: { makers, name: 'messages.reasoning_details' } }),
     prompt: {
-      textTokens: promptTokensBound(messages, parameters, exactJson),
+      textTokens: promptTokensBound(messages, parameters, exactJson, sentJson),
       textTokensAtLeast: tokensAtLeast(characters),
       media,
       inputs: 1,
