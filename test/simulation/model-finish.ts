@@ -75,6 +75,5 @@ function refusal(
   const job = queue.jobs.get(id)
   if (!job) return 'gone'
   if (claim === 'revived') return job.name !== 'revived' || job.attemptsStarted > 0 ? 'lost' : null
-  const holder = queue.holderOf(id)
-  return job.attemptsStarted === claim && (holder ?? token) === token ? null : 'lost'
+  return job.attemptsStarted === claim && job.claimedBy === token ? null : 'lost'
 }

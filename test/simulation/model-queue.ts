@@ -14,6 +14,8 @@ export interface ModelJob<Data> {
   attemptsStarted: number
   stalls: number
   token: string | null
+  /** The token of the last claim, also after its lock. */
+  claimedBy?: string
   lockUntilMs: number
   delayUntilMs: number
   /** What the caller was told, if that the call failed. */
@@ -78,8 +80,8 @@ export class ModelQueue<Data> {
     }
     if ([...this.jobs.values()].some((job) => job.state === 'waiting')) return 0
     const { token, lockMs } = claim
-    const lock = { state: 'active', token, lockUntilMs: this.clock() + lockMs, attemptsStarted: 1 } as const
-    Object.assign(this.put(id, data, 0, 'call'), lock)
+    const lock = { state: 'active', token, claimedBy: token, lockUntilMs: this.clock() + lockMs } as const
+    Object.assign(this.put(id, data, 0, 'call'), { ...lock, attemptsStarted: 1 })
     return 2
   }
 
@@ -120,7 +122,7 @@ export class ModelQueue<Data> {
     const waiting = [...this.jobs.values()].filter((job) => job.state === 'waiting')
     if (waiting.length === 0) return null
     const job = this.random.chance(0.8) ? waiting[0]! : this.random.pick(waiting)
-    Object.assign(job, { state: 'active', token, lockUntilMs: now + lockMs })
+    Object.assign(job, { state: 'active', token, claimedBy: token, lockUntilMs: now + lockMs })
     job.attemptsStarted += 1
     return { ...job }
   }
@@ -214,7 +216,8 @@ export class ModelQueue<Data> {
     const claimedAgain = job.attemptsStarted === number + 1 && holder === token
     if (job.attemptsStarted > number && !claimedAgain) return 'lost'
     const attemptsStarted = Math.max(job.attemptsStarted, number)
-    Object.assign(job, { state: 'active', token, lockUntilMs: this.clock() + lockMs, attemptsStarted })
+    const lock = { token, claimedBy: token, lockUntilMs: this.clock() + lockMs }
+    Object.assign(job, { state: 'active', ...lock, attemptsStarted })
     this.suspects.delete(id)
     return attemptsStarted
   }

@@ -131,7 +131,7 @@ const admit: Script = (redis, keys, args) => {
   tokensLeft -= tokens
   let enqueued = 0
   if (job !== '' && String(amount) === amountText && limit === limitText) {
-    const [token, lockMs] = [args[28]!, Number(args[29])]
+    const [token, lockMs] = [args[27]!, Number(args[28])]
     enqueued = redis.enqueueCall(id!, JSON.parse(job), token === '' ? null : { token, lockMs })
     if (enqueued > 0) redis.strings.set(mark, String(enqueued))
   }

@@ -2,7 +2,7 @@ import { type BudgetHolder, drawText } from '../../core/billing/budget.ts'
 import { PRIORITY_MAX, type QueueTurn } from '../../core/calls/fair-queue.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Affinity } from '../../core/routing/call-plan.ts'
-import { DISPATCH_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
+import { DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
 import { readScript } from '../../platform/redis/read-script.ts'
 import { defineScript, type Redis } from '../../platform/redis/redis.ts'
 import { accountKeys, queuePrefix, shardOf } from '../../platform/redis/redis-keys.ts'
@@ -139,12 +139,11 @@ export function createAdmission(redis: Redis): AdmitToRedis {
   }
 }
 
-function jobArguments({ callId, job, affinity }: AdmissionRequest): Array<string | number> {
-  if (!job) return affinity ? Array<string>(10).fill('') : ['']
+function jobArguments({ job, affinity }: AdmissionRequest): Array<string | number> {
+  if (!job) return affinity ? Array<string>(9).fill('') : ['']
   const { share, step, lastStep } = job.turn
   const { token = '', lockMs = 0 } = job.claim ?? {}
-  const options = JSON.stringify(storedJobOptions(callId)).slice(0, -1)
-  return [job.data, options, job.nowMs, share, step, lastStep, PRIORITY_MAX, MARK_MS, token, lockMs]
+  return [job.data, job.nowMs, share, step, lastStep, PRIORITY_MAX, MARK_MS, token, lockMs]
 }
 
 function readReply([outcome, limit, requests, tokens, reset, ...more]: unknown[]): AdmissionReply {

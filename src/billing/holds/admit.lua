@@ -14,12 +14,12 @@
 --       16 '1' for a repeat of a call: it counts as one request and takes no hold
 --       17 latest time of admission, unix ms, or ''
 --       18 bytes of its body, 0 for a light one  19 maximum bytes of open calls of the key  20 of the account
---       21 data of its job, or ''  22 options of the job, JSON without its end  23 now, unix ms, of the caller's clock
---       24 share of the account in the queue  25 time step  26 the last step that it may be delayed to (see admission.ts)
---       27 number of priorities  28 lifetime of the mark of the admitted call, ms
---       29 token of a worker with a free slot, or '': it claims the job, which is not enqueued if other calls wait
---       30 lifetime of its lock, ms
---       31 hash of its conversation, or absent  32 the candidates that it may be on, a line each, '' for others (see affinity.ts)
+--       21 data of its job, or ''  22 now, unix ms, of the caller's clock
+--       23 share of the account in the queue  24 time step  25 the last step that it may be delayed to (see admission.ts)
+--       26 number of priorities  27 lifetime of the mark of the admitted call, ms
+--       28 token of a worker with a free slot, or '': it claims the job, which is not enqueued if other calls wait
+--       29 lifetime of its lock, ms
+--       30 hash of its conversation, or absent  31 the candidates that it may be on, a line each, '' for others (see affinity.ts)
 -- Returns {outcome, limit of requests, remaining requests, remaining tokens, window reset ms, ...}, with the request limit
 -- that has fewer left, the key's or the account's
 --   'ok', …, amount held, completion limit granted, open calls of the account including this one,
@@ -116,7 +116,7 @@ end
 local function count(counts, use, calls, bytes)
   counts.requests, counts.left, counts.used = counts.requests + 1, counts.left - 1, counts.used + tokens
   counts.calls, counts.bytes = counts.calls + calls, counts.bytes + bytes
-  local text = string.format('%.0f:%.0f:%.0f:%.0f:%.0f %.0f %.0f', window, counts.requests, counts.used,
+  local text = string.format('%d:%d:%d:%d:%d %d %d', window, counts.requests, counts.used,
     counts.last_requests, counts.last_used, counts.calls, counts.bytes)
   change(account, use, text)
 end
@@ -155,7 +155,7 @@ local function free_expired()
     end
   end
   for _, field in ipairs(expired) do end_place(whole, field) end
-  change(whole, 'due', due and string.format('%.0f', due) or false)
+  change(whole, 'due', due and string.format('%d', due) or false)
   save(whole)
   for _, field in ipairs({ 'due', 'use', key_use }) do fields[field] = whole.fields[field] or false end
   for use, counts in pairs({ use = of_account, [key_use] = of_key }) do
@@ -186,7 +186,8 @@ if #missing > 0 then return refuse('load-allowance', unpack(missing)) end
 
 -- Returns what is insufficient for a sum; for budgets, the one with the least left after it.
 local function is_short_of(sum)
-  local is_short = string.sub(minus(fields.avail, sum), 1, 1) == '-' and 'balance'
+  local avail = fields.avail
+  local is_short = (string.byte(avail) == MINUS or exceeds(sum, avail)) and 'balance'
   local least, tightest = 0, nil
   for i, left in ipairs(allowed) do
     local rest = tonumber(minus(left, sum))
@@ -212,8 +213,8 @@ if short then
   if flexible and affords >= 1 then
     local cost = tonumber(prompt_cost) + affords * tonumber(completion_rate)
     if cost > EXACT then cost = cost * (1 + 2 ^ -50) end
-    amount = string.format('%.0f', cost)
-    limit = string.format('%.0f', affords)
+    amount = string.format('%d', cost)
+    limit = string.format('%d', affords)
     short, budget = is_short_of(amount)
   end
   if short then return refuse(short, available, affords, budget) end
@@ -231,53 +232,54 @@ local open_calls = of_account.calls
 -- from now on. It is forgotten ten minutes after its last call.
 local IDLE, HOUR = 600000, 3600000
 local function candidate_of_conversation()
-  if not ARGV[31] then return 0 end
-  local key = account.prefix .. 'conversation:' .. ARGV[31]
+  if not ARGV[30] then return 0 end
+  local key = account.prefix .. 'conversation:' .. ARGV[30]
   local since, target = string.match(redis.call('GETEX', key, 'PX', IDLE) or '', '^(%d+) (.+)$')
   local index = 0
   if since and now - since < HOUR then
-    for candidate in string.gmatch(ARGV[32] .. '\n', '([^\n]*)\n') do
+    for candidate in string.gmatch(ARGV[31] .. '\n', '([^\n]*)\n') do
       if candidate == target then return index end
       index = index + 1
     end
   end
-  redis.call('SET', key, string.format('%.0f ', now) .. string.match(ARGV[32], '^[^\n]+'), 'PX', IDLE)
+  redis.call('SET', key, string.format('%.0f ', now) .. string.match(ARGV[31], '^[^\n]+'), 'PX', IDLE)
   return 0
 end
 local first = candidate_of_conversation()
 if job == '' or amount ~= ARGV[3] or limit ~= ARGV[7] then return answer('ok', amount, limit, open_calls, 0, first) end
 
-local token = ARGV[29]
-local is_paused = redis.call('HEXISTS', queue .. ':meta', 'paused') == 1
-local is_claimed = token ~= '' and not is_paused
+local token = ARGV[28]
+local is_claimed = token ~= '' and redis.call('HEXISTS', queue .. ':meta', 'paused') == 0
   and redis.call('EXISTS', queue .. ':wait', queue .. ':prioritized') == 0
 -- Its job has no body for other workers.
 if token ~= '' and not is_claimed then return answer('ok', amount, limit, open_calls, 0, first) end
 if first > 0 then job = string.sub(job, 1, -2) .. ',"first":' .. first .. '}' end
 
-local beyond = open_calls - tonumber(ARGV[24])
+local beyond = open_calls - tonumber(ARGV[23])
 local priority = 0
 if beyond > 0 then
-  priority = 1 + math.min(tonumber(ARGV[25]) + beyond, tonumber(ARGV[26])) % tonumber(ARGV[27])
+  priority = 1 + math.min(tonumber(ARGV[24]) + beyond, tonumber(ARGV[25])) % tonumber(ARGV[26])
 end
-local fields = {
-  'name', 'call', 'data', job, 'opts', ARGV[22] .. ',"priority":' .. priority .. '}', 'timestamp', ARGV[23], 'delay', 0,
-  'priority', priority,
-}
+local call = queue .. ':' .. id
+local options = '{"jobId":"' .. id .. '","removeOnComplete":true,"removeOnFail":true,"attempts":0,"priority":'
+  .. priority .. '}'
+local fields = { 'name', 'call', 'data', job, 'opts', options, 'timestamp', ARGV[22], 'delay', '0', 'priority', priority }
 if is_claimed then
-  redis.call('HSET', queue .. ':' .. id, 'processedOn', ARGV[23], 'ats', 1, unpack(fields))
+  redis.call('HSET', call, 'processedOn', ARGV[22], 'ats', '1', 'by', token, unpack(fields))
   redis.call('LPUSH', queue .. ':active', id)
-  redis.call('SET', queue .. ':' .. id .. ':lock', token, 'PX', ARGV[30])
+  redis.call('SET', call .. ':lock', token, 'PX', ARGV[29])
 else
-  redis.call('HSET', queue .. ':' .. id, unpack(fields))
+  redis.call('HSET', call, unpack(fields))
+  local is_first = true
   if priority == 0 then
-    redis.call('LPUSH', queue .. ':wait', id)
+    -- Those that wait before it have set the marker, and who takes it claims all or sets it again.
+    is_first = redis.call('LPUSH', queue .. ':wait', id) == 1
   else
     local order = redis.call('INCR', queue .. ':pc') % 0x100000000
     redis.call('ZADD', queue .. ':prioritized', priority * 0x100000000 + order, id)
   end
-  if not is_paused then redis.call('ZADD', queue .. ':marker', 0, '0') end
+  if is_first then redis.call('ZADD', queue .. ':marker', '0', '0') end
 end
 local enqueued = is_claimed and 2 or 1
-redis.call('SET', mark, enqueued, 'PX', ARGV[28])
+redis.call('SET', mark, enqueued, 'PX', ARGV[27])
 return answer('ok', amount, limit, open_calls, enqueued, first)

@@ -24,12 +24,13 @@ for _, id in ipairs(ids) do
   -- The same call twice is one hold.
   local hold = fields[id]
   if hold then
-    local amount, _, key, draws = parse_hold(hold)
+    local amount, _, key, draws, _, bytes = parse_hold(hold)
     released[#released + 1] = amount
     return_allowances(account, key, draws, amount, charges[id])
-    close_hold(account, id)
+    close_hold(account, id, amount, key, bytes)
   end
 end
+settle(account)
 
 local known = tonumber(fields.ver or '-1')
 local newer = tonumber(version) > known

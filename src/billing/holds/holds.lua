@@ -12,37 +12,45 @@
 -- Draws are the budgets that the hold was taken from, separated by commas: '<period>' of its key, '<member>@<period>' of
 -- the member who created the key, '@<period>' of the account. Each has its remaining amount, an allowance.
 --
--- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so they are added in two parts.
+-- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so long ones are added in two parts.
 
 local BILLION = 1e9
+local MINUS = string.byte('-')
 
--- An amount plus others, which may have a sign; `times` is 1 or -1.
-local function sum_of(amount, others, times)
-  local high, low = 0, 0
-  local function add(one, by)
-    local sign, digits = string.match(one, '^(%-?)(%d+)$')
-    if sign == '-' then by = -by end
-    low = low + by * tonumber(string.sub(digits, -9))
-    high = high + by * (tonumber(string.sub(digits, 1, -10)) or 0)
-  end
-  add(amount, 1)
-  for _, other in ipairs(others) do add(other, times) end
+-- The billions of an amount, which may have a sign, and the rest.
+local function parts_of(amount)
+  if #amount < 10 then return 0, tonumber(amount) end
+  local rest = tonumber(string.sub(amount, -9))
+  return tonumber(string.sub(amount, 1, -10)) or 0, string.byte(amount) == MINUS and -rest or rest
+end
+
+-- The amount of such parts; the rest may exceed a billion, and may have another sign.
+local function amount_of(high, low)
   local rest = low % BILLION
   high = high + (low - rest) / BILLION
   if high < 0 and rest > 0 then high, rest = high + 1, rest - BILLION end
-  local sign = (high < 0 or rest < 0) and '-' or ''
-  if high == 0 then return sign .. string.format('%.0f', math.abs(rest)) end
-  return sign .. string.format('%.0f%09.0f', math.abs(high), math.abs(rest))
+  if high == 0 then return string.format('%d', rest) end
+  return string.format('%d%09d', high, math.abs(rest))
+end
+
+-- An amount plus others; `times` is 1 or -1.
+local function sum_of(amount, others, times)
+  local high, low = parts_of(amount)
+  for _, other in ipairs(others) do
+    local more_high, more_low = parts_of(other)
+    high, low = high + times * more_high, low + times * more_low
+  end
+  return amount_of(high, low)
 end
 -- Sums of up to so many digits are exact in Lua numbers.
 local EXACT_DIGITS = 15
 local function plus(amount, other)
   if #amount > EXACT_DIGITS or #other > EXACT_DIGITS then return sum_of(amount, { other }, 1) end
-  return string.format('%.0f', amount + other)
+  return string.format('%d', amount + other)
 end
 local function minus(amount, other)
   if #amount > EXACT_DIGITS or #other > EXACT_DIGITS then return sum_of(amount, { other }, -1) end
-  return string.format('%.0f', amount - other)
+  return string.format('%d', amount - other)
 end
 
 -- Whether one amount is greater than another; neither has a sign or leading zeros.
@@ -66,7 +74,7 @@ local function parse_use(text)
 end
 
 local function use_text(window, calls, bytes)
-  return string.format('%s %.0f %.0f', window, math.max(0, calls), math.max(0, bytes))
+  return string.format('%s %d %d', window, math.max(0, calls), math.max(0, bytes))
 end
 
 -- Replaces the several keys of an account that earlier versions wrote by its record. The record has the name of one of
@@ -119,7 +127,9 @@ end
 -- Reads fields of a record, `held` first. Returns the account: its fields by name, and what is to be written.
 local function open_record(record, fields)
   local tag, id = string.match(record, '^(.*:)([^:]+):ver$')
-  local account = { record = record, tag = tag, id = id, prefix = tag .. id .. ':', fields = {}, changed = {} }
+  local account = {
+    record = record, tag = tag, id = id, prefix = tag .. id .. ':', fields = {}, changed = {}, sums = {}, uses = {},
+  }
   local function read() return redis.pcall('HMGET', record, 'held', unpack(fields)) end
   local values = read()
   if values.err or not values[1] then
@@ -146,11 +156,30 @@ local function change(account, field, value)
   account.changed[field] = value
 end
 
+-- Adds to an amount of a record; `times` is 1 or -1. Several are one sum, which `settle` makes the field.
+local function add_to(account, field, amount, times)
+  local sum = account.sums[field]
+  if not sum then
+    sum = { parts_of(account.fields[field] or '0') }
+    account.sums[field] = sum
+  end
+  local high, low = parts_of(amount)
+  sum[1], sum[2] = sum[1] + times * high, sum[2] + times * low
+end
+
+-- Puts the sums and the counts of places in the fields.
+local function settle(account)
+  for field, sum in pairs(account.sums) do change(account, field, amount_of(sum[1], sum[2])) end
+  for use, counts in pairs(account.uses) do change(account, use, use_text(counts.window, counts.calls, counts.bytes)) end
+  account.sums, account.uses = {}, {}
+end
+
 -- Lua accepts some thousands of arguments; even, since they are pairs.
 local AT_ONCE = 1000
 
 -- Writes what was changed.
 local function save(account)
+  settle(account)
   local fields, gone = {}, {}
   for field, value in pairs(account.changed) do
     if value then fields[#fields + 1], fields[#fields + 2] = field, value else gone[#gone + 1] = field end
@@ -184,9 +213,14 @@ end
 -- Counts an open call of an account and its key, or one less.
 local function count_place(account, key, calls, bytes)
   for _, use in ipairs({ 'use', 'use:' .. key }) do
-    if account.fields[use] == nil then account.fields[use] = redis.call('HGET', account.record, use) end
-    local window, open, sum = parse_use(account.fields[use])
-    change(account, use, use_text(window, open + calls, sum + bytes))
+    local counts = account.uses[use]
+    if not counts then
+      if account.fields[use] == nil then account.fields[use] = redis.call('HGET', account.record, use) end
+      counts = {}
+      counts.window, counts.calls, counts.bytes = parse_use(account.fields[use])
+      account.uses[use] = counts
+    end
+    counts.calls, counts.bytes = counts.calls + calls, counts.bytes + bytes
   end
 end
 
@@ -194,7 +228,8 @@ end
 -- caller counts its place.
 local function open_hold(account, id, deadline, amount, limit, key, draws, bytes)
   list_account(account)
-  deadline = string.format('%.0f', deadline)
+  settle(account)
+  deadline = string.format('%d', deadline)
   change(account, 'held', plus(account.fields.held or '0', amount))
   change(account, id, hold_text(amount, limit, key, draws, deadline, bytes))
   if bytes == '' then return end
@@ -209,10 +244,10 @@ local function end_place(account, id)
   change(account, id, hold_text(amount, limit, key, draws, deadline, ''))
 end
 
--- Closes a hold that exists.
-local function close_hold(account, id)
-  end_place(account, id)
-  change(account, 'held', minus(account.fields.held or '0', (parse_hold(account.fields[id]))))
+-- Closes a hold that exists, as it was parsed.
+local function close_hold(account, id, amount, key, bytes)
+  if bytes ~= '' then count_place(account, key, -1, -bytes) end
+  add_to(account, 'held', amount, -1)
   change(account, id, false)
 end
 
@@ -227,8 +262,8 @@ end
 
 -- Returns to the allowances of a hold what was held and not charged. An allowance that is not loaded stays unloaded.
 local function return_allowances(account, key, draws, amount, charge)
+  if draws == '' or amount == charge then return end
   local freed = minus(amount, charge)
-  if freed == '0' then return end
   for draw in string.gmatch(draws, '[^,]+') do
     local left = allowance_of(account.prefix, key, draw)
     if redis.call('EXISTS', left) == 1 then redis.call('INCRBY', left, freed) end
@@ -240,14 +275,16 @@ end
 local function end_call(account, id, charge)
   local fields = account.fields
   if not fields[id] then return false end
-  end_place(account, id)
-  local amount, limit, key, draws, deadline = parse_hold(fields[id])
-  if not exceeds(amount, charge) then return false end
+  local amount, limit, key, draws, deadline, bytes = parse_hold(fields[id])
+  local shrinks = exceeds(amount, charge)
+  if bytes ~= '' then count_place(account, key, -1, -bytes) end
+  if shrinks or bytes ~= '' then
+    change(account, id, hold_text(shrinks and charge or amount, limit, key, draws, deadline, ''))
+  end
+  if not shrinks then return false end
   local freed = minus(amount, charge)
-  change(account, id, hold_text(charge, limit, key, draws, deadline, ''))
-  change(account, 'held', minus(fields.held or '0', freed))
-  if fields.avail then change(account, 'avail', plus(fields.avail, freed)) end
+  add_to(account, 'held', freed, -1)
+  if fields.avail then add_to(account, 'avail', freed, 1) end
   return_allowances(account, key, draws, amount, charge)
   return true
 end
-

@@ -19,8 +19,9 @@ for field, value in pairs(fields) do
   if is_replaced and value and parse_hold(value) then replaces[#replaces + 1] = field end
 end
 for _, hold in ipairs(replaces) do
-  free = plus(free, (parse_hold(fields[hold])))
-  close_hold(account, hold)
+  local amount, _, key, _, _, bytes = parse_hold(fields[hold])
+  free = plus(free, amount)
+  close_hold(account, hold, amount, key, bytes)
 end
 
 local amount = string.sub(free, 1, 1) == '-' and '0' or exceeds(wanted, free) and free or wanted

@@ -8,10 +8,10 @@ import {
   sizeOf,
 } from '../../core/calls/frames.ts'
 import { newId } from '../../core/kernel/ids.ts'
-import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
+import { DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
 import { readScript } from '../../platform/redis/read-script.ts'
 import { defineScript, isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
-import { accountKeys, endingChannels, lastFinishKey, queuePrefix } from '../../platform/redis/redis-keys.ts'
+import { accountKeys, queuePrefix } from '../../platform/redis/redis-keys.ts'
 import { forRelayChannels } from '../../platform/redis/relay-channel.ts'
 import type { FramePublisher } from './frame-publisher.ts'
 
@@ -65,13 +65,11 @@ const FINISH = readScript(import.meta.url, '../../billing/holds/holds.lua', './f
 export function createFinishScript(redis: Redis, worker: string, clock: () => number, shard = 0): RunFinish {
   const finish = defineScript(redis, 'syFinishCalls', forRelayChannels(redis, FINISH))
   const opening = JSON.stringify(openingFrame(worker))
-  const queues = [DISPATCH_QUEUE, SETTLEMENT_QUEUE].map((queue) => `${queuePrefix(shard)}:${queue}`)
-  const ownKeys = [...queues, lastFinishKey(worker, shard), endingChannels(shard)]
+  const dispatch = `${queuePrefix(shard)}:${DISPATCH_QUEUE}`
   return async (settlementJobId, calls) => {
-    const options = JSON.stringify(storedJobOptions(settlementJobId))
     const results = (await finish(
-      [...ownKeys, ...calls.map(({ record }) => accountKeys(record.accountId, redis).record)],
-      [settlementJobId, options, clock(), opening, worker, ...calls.flatMap(argumentsOf)],
+      [dispatch, ...calls.map(({ record }) => accountKeys(record.accountId, redis).record)],
+      [settlementJobId, clock(), opening, ...calls.flatMap(argumentsOf)],
     )) as string[]
     return results.map(readResult)
   }

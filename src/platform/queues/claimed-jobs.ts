@@ -79,12 +79,14 @@ export interface ClaimedJobsOptions {
 /** BullMQ never fails a stalled job; its worker counts the claims. */
 const NEVER = Number.MAX_SAFE_INTEGER
 
+/** Lua accepts some thousands of arguments. */
+const COMPLETED_AT_ONCE = 1_000
+
 const CLAIM = readScript(import.meta.url, './claim-jobs.lua')
 const COMPLETE = readScript(import.meta.url, './complete-jobs.lua')
 
 /**
- * Opens the queue. BullMQ handles locks, stalled jobs and delayed jobs; our scripts claim and complete jobs, many at
- * once.
+ * Opens the queue. BullMQ handles locks and stalled jobs; our scripts claim and complete jobs, many at once.
  */
 export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions): ClaimedJobs<Data> {
   const { lockMs, waitSeconds, logger, clock, token = randomUUID(), shard = 0 } = options
@@ -116,9 +118,7 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
   type Claimed = Array<
     [id: Buffer, data: Buffer, attemptsStarted: number, stalls: number, body: Buffer | null]
   >
-  async function readClaim(claimed: unknown): Promise<AwaitedJobs<Data>> {
-    // A reply that is no list says that delayed jobs are due.
-    if (!Array.isArray(claimed)) return { jobs: await claimDue(), isMore: true }
+  function readClaim(claimed: unknown): AwaitedJobs<Data> {
     const jobs = (claimed as Claimed).filter((one) => Array.isArray(one))
     return {
       jobs: jobs.map(([id, data, attemptsStarted, stalls, body]) => ({
@@ -127,21 +127,8 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
         ...{ attemptsStarted, stalls, ...(body && { body }) },
       })),
       // The last entry says so.
-      isMore: jobs.length < claimed.length,
+      isMore: jobs.length < (claimed as Claimed).length,
     }
-  }
-
-  /** BullMQ's claim also moves delayed jobs that are due. */
-  async function claimDue(): Promise<Array<ClaimedJob<Data>>> {
-    const {
-      id,
-      data,
-      attemptsStarted,
-      stalledCounter: stalls,
-    } = (await worker.getNextJob(token, { block: false })) ?? {}
-    if (id === undefined || !data) return []
-    const body = await redis.hgetBuffer(`${keys[0]}:${id}`, 'body')
-    return [{ id, data, attemptsStarted: attemptsStarted!, stalls: stalls!, ...(body && { body }) }]
   }
 
   return {
@@ -151,7 +138,7 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
       await worker.startStalledCheckTimer()
     },
     claim: async (most, kind = 'any') =>
-      (await readClaim(await claimNow!(keys, [token, lockMs, clock(), most, kind]))).jobs,
+      readClaim(await claimNow!(keys, [token, lockMs, clock(), most, kind])).jobs,
     wait: async () => void (await waitForMarker()),
     async waitAndClaim() {
       // Both are sent at once; Redis runs the second when the first returns, also for a worker that is paused by then. Its
@@ -160,10 +147,17 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
         waitForMarker(Math.min(waitSeconds, lockMs / 2_000)),
         claimAfterWait!(keys, [token, lockMs, '', 1, 'any']),
       ])
-      const { jobs, isMore } = await readClaim(claimed)
+      const { jobs, isMore } = readClaim(claimed)
       return { job: jobs[0] ?? null, isMore }
     },
-    complete: async (ids) => (await completeScript(keys, [token, ...ids])) as string[],
+    async complete(ids) {
+      const refused: string[] = []
+      for (let start = 0; start < ids.length; start += COMPLETED_AT_ONCE) {
+        const some = ids.slice(start, start + COMPLETED_AT_ONCE)
+        refused.push(...((await completeScript(keys, [token, ...some])) as string[]))
+      }
+      return refused
+    },
     // An empty Job: Redis has its data.
     handBack: async (id) => void (await new Job(worker, queue, {} as Data, {}, id).moveToWait(token)),
     extendLocks: (ids) =>

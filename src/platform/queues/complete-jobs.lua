@@ -9,19 +9,25 @@
 -- ARGV  1 token of the locks, then per job: id
 -- Returns the ids of the jobs that this token does not lock; they are unchanged
 local queue = KEYS[1] .. ':'
-local refused = {}
+local locks = {}
+for at = 2, #ARGV do locks[#locks + 1] = queue .. ARGV[at] .. ':lock' end
+local refused, done, gone = {}, {}, {}
 local bytes = 0
-for at = 2, #ARGV do
-  local id = ARGV[at]
-  local job = queue .. id
-  if redis.call('GET', job .. ':lock') ~= ARGV[1] then
+for index, holder in ipairs(redis.call('MGET', unpack(locks))) do
+  local id = ARGV[index + 1]
+  if holder ~= ARGV[1] then
     refused[#refused + 1] = id
   else
     redis.call('LREM', queue .. 'active', -1, id)
-    redis.call('SREM', queue .. 'stalled', id)
-    bytes = bytes + (redis.call('HGET', job, 'bytes') or 0)
-    redis.call('DEL', job, job .. ':lock')
+    bytes = bytes + (redis.call('HGET', queue .. id, 'bytes') or 0)
+    done[#done + 1] = id
+    gone[#gone + 1] = queue .. id
+    gone[#gone + 1] = locks[index]
   end
+end
+if #done > 0 then
+  redis.call('SREM', queue .. 'stalled', unpack(done))
+  redis.call('DEL', unpack(gone))
 end
 if bytes > 0 then
   local is_empty = redis.call('EXISTS', queue .. 'wait', queue .. 'active', queue .. 'paused') == 0

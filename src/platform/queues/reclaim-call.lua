@@ -19,10 +19,8 @@ if not redis.call('LPOS', KEYS[3], id) then
   if redis.call('LREM', KEYS[4], -1, id) + redis.call('ZREM', KEYS[6], id) == 0 then return 0 end
   redis.call('LPUSH', KEYS[3], id)
 end
-if claims < number then
-  claims = number
-  redis.call('HSET', KEYS[1], 'ats', claims)
-end
+claims = math.max(claims, number)
+redis.call('HSET', KEYS[1], 'ats', claims, 'by', token)
 redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
 redis.call('SREM', KEYS[5], id)
 return claims

@@ -99,7 +99,7 @@ export const replyChannel = (apiId: string, shard = 0): string => `${tagOf(shard
 
 /** Hash: ends published on a channel and not acknowledged, see src/calls/api/end-acknowledgements.ts. */
 export const unacknowledgedEndsKey = (channel: string): string => `${channel}:ends`
-/** Set: the channels of a shard that have such ends, or had. */
+/** Set: the channels of a shard that have such ends, or had. finish-calls.lua builds the same key, and `<tag>:finished:<worker>`. */
 export const endingChannels = (shard: number): string => `${tagOf(shard)}:ending-channels`
 
 /** The channel from API instances to one dispatch worker of a shard. */
@@ -153,10 +153,6 @@ export const freeCreditNetworkKey = (day: number, network: string): string =>
 
 /** Hash: calls and retries of the fleet by second. */
 export const RETRY_BUDGET = `${FLEET}:retry-budget`
-
-/** Hash: the last step in which a dispatch worker finished calls of a shard, and its result; see finish-calls.lua. */
-export const lastFinishKey = (workerId: string, shard: number): string =>
-  `${tagOf(shard)}:finished:${workerId}`
 
 /** Everything about the Idempotency-Keys of a shard's accounts. One script bounds what is kept for all of them. */
 export function idempotencyKeys(shard: number) {

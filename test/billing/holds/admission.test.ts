@@ -1,5 +1,6 @@
 import { Worker } from 'bullmq'
 import fc from 'fast-check'
+import { pino } from 'pino'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { AdmissionRequest, AdmitToRedis } from '../../../src/billing/holds/admission.ts'
 import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
@@ -8,6 +9,7 @@ import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import { queuePriority, queueTurn } from '../../../src/core/calls/fair-queue.ts'
 import { type CallId, newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
+import { openClaimedJobs } from '../../../src/platform/queues/claimed-jobs.ts'
 import { createDispatchQueue, DISPATCH_QUEUE, enqueueCall } from '../../../src/platform/queues/queues.ts'
 import type { Redis } from '../../../src/platform/redis/redis.ts'
 import {
@@ -628,6 +630,9 @@ describe('a job that comes with its call', () => {
       await enqueueCall(queue, envelope, sealedBody, priorities[index]!)
       expect((await worker.getNextJob(CLAIM.token, { block: false }))?.id).toBe(callId)
     }
+    // What BullMQ does not know: who claimed it.
+    for (const { callId } of asked)
+      await redis.hset(`${queuePrefix(0)}:${DISPATCH_QUEUE}:${callId}`, 'by', CLAIM.token)
     const theirs = await keysOfQueue()
     expect(withoutTimes(ours)).toEqual(withoutTimes(theirs))
     await worker.close(true)
@@ -653,13 +658,23 @@ describe('a job that comes with its call', () => {
     await queue.close()
   })
 
-  test('a job that is added with its admission wakes no worker while the queue is paused', async () => {
+  test('a job that is added while the queue is paused is claimed by a waiting worker when it is resumed', async () => {
     await redis.flushall()
     const queue = createDispatchQueue(redis)
+    const blocking = server.connect('wait')
+    const jobs = openClaimedJobs(DISPATCH_QUEUE, {
+      ...{ redis, blocking, lockMs: 60_000, waitSeconds: 1 },
+      ...{ logger: pino({ level: 'silent' }), clock: Date.now },
+    })
     await queue.pause()
-    expect(await admit(withJob(await funded(1_000n)))).toMatchObject({ isEnqueued: true })
-    expect(await redis.exists(`${queuePrefix(0)}:${DISPATCH_QUEUE}:marker`)).toBe(0)
-    expect(await queue.getWaitingCount()).toBe(1)
+    const accountId = await funded(1_000n)
+    const [first, second] = [withJob(accountId), withJob(accountId)]
+    for (const call of [first, second]) expect(await admit(call)).toMatchObject({ isEnqueued: true })
+    expect(await jobs.waitAndClaim()).toEqual({ job: null, isMore: false })
+    await queue.resume()
+    expect(await jobs.waitAndClaim()).toMatchObject({ job: { id: first.callId }, isMore: true })
+    expect(await jobs.waitAndClaim()).toMatchObject({ job: { id: second.callId }, isMore: false })
+    await jobs.close()
     await queue.close()
   })
 })

@@ -211,9 +211,14 @@ describe('the step that finishes calls', () => {
     const id = await claimedCall()
     await settlement.pause()
     await finish('settle_1', [ended(id)])
-    expect(await redis.exists(callKey(SETTLEMENT_QUEUE, 'marker'))).toBe(0)
+    const settling = openClaimedJobs(SETTLEMENT_QUEUE, {
+      ...{ redis, blocking: redis, lockMs: LOCK_MS, waitSeconds: 1 },
+      ...{ logger: pino({ level: 'silent' }), clock: Date.now },
+    })
+    expect(await settling.claim(1)).toEqual([])
     expect(await settlement.getJobState('settle_1')).toBe('waiting')
     await settlement.resume()
+    expect(await redis.exists(callKey(SETTLEMENT_QUEUE, 'marker'))).toBe(1)
     const job = await settlement.getJob('settle_1')
     expect(job?.data.records.map((record) => record.id)).toEqual([id])
     expect(job?.opts.removeOnComplete).toBe(true)
@@ -292,8 +297,18 @@ describe('the step that finishes calls', () => {
 
   test('finishes nothing of which another worker has a claim with the same number, since Redis forgot the first', async () => {
     const id = await claimedCall()
-    await redis.set(callKey(DISPATCH_QUEUE, `${id}:lock`), 'another worker')
-    expect(await finish('settle_1', [ended(id)])).toEqual(['lost'])
+    await redis.hdel(callKey(DISPATCH_QUEUE, id), 'ats', 'by')
+    // An earlier version says by the lock who claimed it.
+    for (const [key, field] of [
+      [`${id}:lock`, null],
+      [id, 'by'],
+    ] as const) {
+      const name = callKey(DISPATCH_QUEUE, key)
+      await (field ? redis.hset(name, field, 'another worker') : redis.set(name, 'another worker'))
+      await redis.hset(callKey(DISPATCH_QUEUE, id), 'ats', 1)
+      expect(await finish('settle_1', [ended(id)])).toEqual(['lost'])
+      await redis.del(callKey(DISPATCH_QUEUE, `${id}:lock`))
+    }
     expect(await createCallJobs(redis).exists(id)).toBe(true)
   })
 
