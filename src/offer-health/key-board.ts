@@ -12,6 +12,7 @@ import type { Logger } from '../platform/observability/logger.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { HEALTH_CHANNEL, HEALTH_KEYS } from '../platform/redis/redis-keys.ts'
 import type { OfferHealth } from './circuit-breaker/offer-health.ts'
+import { KeyUsage, type LimitedKey } from './key-usage.ts'
 
 /** A key's rest is published again if it ends later than the known one by this much. */
 const SAME_REST_MS = 1_000
@@ -29,25 +30,42 @@ interface KeyBoardOptions {
  */
 export class KeyBoard {
   readonly #options: KeyBoardOptions
+  readonly #usage: KeyUsage
 
   constructor(options: KeyBoardOptions) {
     this.#options = options
+    this.#usage = new KeyUsage(options.redis, options.health.fleetNow)
+  }
+
+  /** Shares what keys with limits were used for. */
+  flush(): void {
+    this.#usage
+      .flush()
+      .catch((err: unknown) => this.#options.logger.warn({ err }, 'usage of keys not shared'))
   }
 
   /** Whether a key takes a call at an offer. */
-  standing(offerId: string, keyId: string): KeyStanding {
-    return this.#options.health.keys.standing(offerId, keyId)
+  standing(offerId: string, key: LimitedKey): KeyStanding {
+    if (this.#usage.backMs(providerOfOffer(offerId), key) > 0) return 'out'
+    return this.#options.health.keys.standing(offerId, key.id)
   }
 
   /** Milliseconds until a key takes calls at an offer again; 0: it takes them now. */
-  backMs(offerId: string, keyId: string): number {
+  backMs(offerId: string, key: LimitedKey): number {
     const { keys, fleetNow } = this.#options.health
-    return Math.max(0, (keys.outUntil(offerId, keyId) ?? 0) - fleetNow())
+    const limitedMs = this.#usage.backMs(providerOfOffer(offerId), key)
+    return Math.max(limitedMs, (keys.outUntil(offerId, key.id) ?? 0) - fleetNow(), 0)
   }
 
-  /** A call is asked with the key: it alone tries one that was refused. */
-  take(offerId: string, keyId: string): void {
-    this.#options.health.keys.take(offerId, keyId)
+  /** A provider is asked with the key: this call alone tries one that was refused. */
+  take(offerId: string, key: LimitedKey): void {
+    this.#options.health.keys.take(offerId, key.id)
+    this.#usage.add(providerOfOffer(offerId), key, { requests: 1 })
+  }
+
+  /** A provider reported so many tokens for an attempt with the key. */
+  spend(offerId: string, key: LimitedKey, tokens: number): void {
+    this.#usage.add(providerOfOffer(offerId), key, { tokens })
   }
 
   /**

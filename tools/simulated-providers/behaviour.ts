@@ -88,6 +88,8 @@ export interface Behaviour {
   preambleTokens: number
   ignoresStream: boolean
   needsKey: boolean
+  /** Requests a minute of each key; undefined: unlimited. */
+  requestsPerKey: number | undefined
   /** Prompt and completion limit together may not exceed this; undefined: unlimited. */
   contextTokens: number | undefined
   /** Components of an embedding. */
@@ -136,6 +138,7 @@ const PLAIN: Behaviour = {
   preambleTokens: 0,
   ignoresStream: false,
   needsKey: false,
+  requestsPerKey: undefined,
   contextTokens: undefined,
   dimensions: 1_536,
   imageQualities: undefined,
@@ -190,6 +193,7 @@ const TRAITS: readonly Row[] = [
   [/^preamble-(\d{1,6})$/, (tokens) => ({ preambleTokens: Number(tokens) })],
   [/^ignore-stream$/, () => ({ ignoresStream: true })],
   [/^auth$/, () => ({ needsKey: true })],
+  [/^per-key-(\d{1,6})$/, (requests) => ({ needsKey: true, requestsPerKey: Number(requests) })],
   [/^context-(\d{1,8})$/, (tokens) => ({ contextTokens: Number(tokens) })],
   [/^dimensions-(\d{1,4})$/, (components) => ({ dimensions: Math.max(1, Number(components)) })],
   [/^image-tokens-([35])$/, (qualities) => ({ imageQualities: qualities === '3' ? 3 : 5 })],

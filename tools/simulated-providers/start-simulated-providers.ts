@@ -4,6 +4,7 @@ import { SIMULATED_UPSTREAM_MODELS } from '../../src/catalog/simulated-catalog.t
 import { activeFault, type Behaviour, parseBehaviour } from './behaviour.ts'
 import { createCloudAccess } from './clouds/cloud-access.ts'
 import { composeCompletion } from './completion.ts'
+import { createKeyLimits } from './key-limits.ts'
 import { playResponse } from './play-response.ts'
 import { createPrefixCaches } from './prefix-caches.ts'
 import { createRequestLog, type RecordedRequest } from './request-log.ts'
@@ -37,6 +38,7 @@ export async function startSimulatedProviders(
   /** How often each model name was called, which `flaky` and `every` depend on. */
   const calls = new Map<string, number>()
   const caches = createPrefixCaches()
+  const keyLimits = createKeyLimits()
   /** Providers that respond to every request with 503. */
   const down = new Set<string>()
   const countCall = (model: string): number => {
@@ -66,6 +68,13 @@ export async function startSimulatedProviders(
     const behaviour = parseBehaviour(model)
     if (!behaviour) return reject({ status: 404 })
     if (behaviour.needsKey && !wire.hasKey(recorded.headers)) return reject({ status: 401 })
+    if (behaviour.requestsPerKey !== undefined) {
+      const { authorization, 'x-api-key': apiKey, 'x-goog-api-key': googleKey } = recorded.headers
+      const secret = authorization ?? apiKey ?? googleKey
+      const { isWithin, headers } = keyLimits.take(`${provider} ${secret}`, behaviour.requestsPerKey)
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+      if (!isWithin) return reject({ status: 429 })
+    }
     const named = { provider, id: `sim-${provider}-${++serial}` }
     const plan = prepare({ ...named, behaviour, created: Math.floor(Date.now() / 1000) })
     if (typeof plan !== 'function') return reject(plan)

@@ -14,7 +14,7 @@ import type { OfferOrder } from './offer-preferences.ts'
 const hashOf = oncePer(({ id }: Pick<Offer, 'id'>) => crc32(id))
 
 /** The draw of an offer for a conversation: uniform in [0, 1) over conversations, and the same in every process. */
-export function drawOf(offer: Offer, conversation: number): number {
+export function drawOf(offer: Pick<Offer, 'id'>, conversation: number): number {
   // The finalizer of MurmurHash3: a change of one bit of either hash changes half of the bits.
   let mixed = hashOf(offer) ^ conversation
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)

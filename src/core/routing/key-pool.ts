@@ -1,3 +1,5 @@
+import { drawOf } from './affinity.ts'
+
 /** One of several keys at a provider. */
 export interface WeightedKey {
   id: string
@@ -9,8 +11,8 @@ export interface WeightedKey {
 export type KeyStanding = 'ready' | 'spare' | 'out'
 
 export interface KeyChoice<Key> {
-  /** What stays with one key, so that the provider's prompt cache serves it: a conversation, or its account. */
-  affinity: string
+  /** The hash of what stays with one key, so that the provider's prompt cache serves it: a conversation, or its account. */
+  affinity: number
   /** The key that holds the prefix of the prompt; used while it is ready. */
   prefer?: string | undefined
   standing: (key: Key) => KeyStanding
@@ -29,7 +31,7 @@ export function chooseKey<Key extends WeightedKey>(
     const state = standing(key)
     if (state === 'out') continue
     const isReady = state === 'ready'
-    const score = key.id === prefer ? Number.POSITIVE_INFINITY : rendezvousScore(affinity, key.id, key.weight)
+    const score = key.id === prefer ? Number.POSITIVE_INFINITY : rendezvousScore(affinity, key)
     const isBetter = best === null || (isReady === best.isReady ? score > best.score : isReady)
     if (isBetter) best = { key, isReady, score }
   }
@@ -40,16 +42,5 @@ export function chooseKey<Key extends WeightedKey>(
  * The score of a target for a subject: the target with the highest gets it. Weighted rendezvous hashing: Schindelhauer and
  * Schomaker, "Weighted distributed hash tables", 2005.
  */
-export function rendezvousScore(subject: string, targetId: string, weight: number): number {
-  return -weight / Math.log((hashOf(`${subject} ${targetId}`) + 0.5) / 2 ** 32)
-}
-
-/** FNV-1a, and the last mixing of MurmurHash3, since texts that differ in their end alone have close FNV hashes. */
-function hashOf(text: string): number {
-  let hash = 0x811c9dc5
-  for (let index = 0; index < text.length; index++)
-    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-  return (hash ^ (hash >>> 16)) >>> 0
-}
+const rendezvousScore = (subject: number, target: WeightedKey): number =>
+  -target.weight / Math.log(drawOf(target, subject))

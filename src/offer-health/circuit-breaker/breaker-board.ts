@@ -94,7 +94,10 @@ export class BreakerBoard {
     this.#store = createBreakerStore(redis, settings, health.fleetNow, (opened) =>
       this.#open('failing', opened),
     )
-    this.#stopFlushing = tickEvery(FLUSH_MS, () => this.#store.flush())
+    this.#stopFlushing = tickEvery(FLUSH_MS, () => {
+      this.#store.flush()
+      this.keys.flush()
+    })
   }
 
   /** The health for a call of an account. */

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { chooseKey, type KeyStanding } from '../../../src/core/routing/key-pool.ts'
 
@@ -6,10 +7,10 @@ const KEYS = [
   { id: 'two', weight: 1 },
   { id: 'three', weight: 2 },
 ]
-const CONVERSATIONS = Array.from({ length: 4_000 }, (_, index) => `conversation-${index}`)
+const CONVERSATIONS = Array.from({ length: 4_000 }, (_, index) => crc32(`conversation-${index}`))
 
 const chosen = (
-  affinity: string,
+  affinity: number,
   keys = KEYS,
   standings: Record<string, KeyStanding> = {},
   prefer?: string,

@@ -169,7 +169,7 @@ class ChainRun {
         ? await board.claimProbe(candidate.offerId, patienceMs, this.#call.envelope.accountId)
         : null
     if (health.kind === 'probe' && probe === null) return null
-    if (poolKey) this.#deps.keys?.board.take(candidate.offerId, poolKey.id)
+    if (poolKey) this.#deps.keys?.board.take(candidate.offerId, poolKey)
     const plan: AttemptPlan = {
       ...(this.#relay.isDelivered
         ? planRescue(

@@ -1,7 +1,7 @@
 import type { ByokKeyVault } from '../../../byok/byok-key-vault.ts'
 import { costOf } from '../../../core/billing/pricing.ts'
 import { ratesAt, servedPercent } from '../../../core/billing/service-tier.ts'
-import { type AttemptOutcome, outcomeName } from '../../../core/calls/attempt-outcome.ts'
+import { type AttemptOutcome, outcomeName, reportedUsage } from '../../../core/calls/attempt-outcome.ts'
 import type { AttemptRecord, CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
 import type { CallContent } from '../../../core/calls/kinds/call-kinds.ts'
 import type { Usage } from '../../../core/calls/usage.ts'
@@ -139,8 +139,11 @@ export function reportAttempt(
   { board, keys, meter, byokKeys, logger }: ReportDependencies,
 ): void {
   const { offerId, providerKeyId } = plan.candidate
-  if (plan.poolKey)
-    keys?.board.report(offerId, plan.poolKey.id, keyEffectOf(outcome), providerKeyId === undefined)
+  if (plan.poolKey && keys) {
+    keys.board.report(offerId, plan.poolKey.id, keyEffectOf(outcome), providerKeyId === undefined)
+    const usage = reportedUsage(outcome)
+    if (usage) keys.board.spend(offerId, plan.poolKey, usage.promptTokens + usage.completionTokens)
+  }
   if (providerKeyId === undefined) {
     const effect = effectOf(outcome, plan)
     board.report(offerId, effect, probe, envelope.accountId)

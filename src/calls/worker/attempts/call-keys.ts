@@ -1,12 +1,13 @@
+import { crc32 } from 'node:zlib'
 import type { CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
 import type { Offer, Provider } from '../../../core/catalog/catalog.ts'
 import { LEAST_REST_MS } from '../../../core/failover/key-health.ts'
 import { chooseKey, type WeightedKey } from '../../../core/routing/key-pool.ts'
 import type { KeyBoard } from '../../../offer-health/key-board.ts'
+import { hasLimits, type LimitedKey } from '../../../offer-health/key-usage.ts'
 
 /** One of several keys at a provider. */
-export interface PoolKey {
-  id: string
+export interface PoolKey extends LimitedKey {
   /** Absent: it is a BYOK key, whose secret is looked up for the attempt. */
   secret?: string
 }
@@ -15,17 +16,17 @@ export interface PoolKey {
 export interface KeyPools {
   board: KeyBoard
   /** Our keys that take calls at a provider. */
-  platformKeys: { pool(provider: Provider): ReadonlyArray<WeightedKey & { secret: string }> }
+  platformKeys: { pool(provider: Provider): ReadonlyArray<WeightedKey & LimitedKey & { secret: string }> }
 }
 
 /** The keys of the candidates of a call, where a provider has several. */
 export class CallKeys {
-  readonly #envelope: Pick<CallEnvelope, 'accountId' | 'conversation' | 'candidates'>
+  readonly #envelope: Pick<CallEnvelope, 'accountId' | 'affinity' | 'candidates'>
   readonly #offerOf: (candidate: Candidate) => Offer | undefined
   readonly #pools: KeyPools | undefined
 
   constructor(
-    envelope: Pick<CallEnvelope, 'accountId' | 'conversation' | 'candidates'>,
+    envelope: Pick<CallEnvelope, 'accountId' | 'affinity' | 'candidates'>,
     offerOf: (candidate: Candidate) => Offer | undefined,
     pools: KeyPools | undefined,
   ) {
@@ -44,11 +45,10 @@ export class CallKeys {
       return this.#pools && this.#otherByokKeys(candidate).length > 0 ? { id: providerKeyId } : undefined
     const pool = this.#pool(candidate)
     if (!pool) return undefined
-    const { accountId, conversation: affinity = accountId } = this.#envelope
+    const { accountId, affinity = crc32(accountId) } = this.#envelope
     return chooseKey(pool, {
-      affinity,
-      prefer,
-      standing: ({ id }) => this.#pools!.board.standing(offerId, id),
+      ...{ affinity, prefer },
+      standing: (key) => this.#pools!.board.standing(offerId, key),
     })
   }
 
@@ -67,19 +67,19 @@ export class CallKeys {
     const { offerId, providerKeyId } = candidate
     if (providerKeyId === undefined) {
       const pool = this.#pool(candidate)
-      return pool ? Math.min(...pool.map(({ id }) => board.backMs(offerId, id))) : 0
+      return pool ? Math.min(...pool.map((key) => board.backMs(offerId, key))) : 0
     }
-    const isReady = (keyId: string | undefined) => board.standing(offerId, keyId!) === 'ready'
+    const isReady = (keyId: string | undefined) => board.standing(offerId, { id: keyId! }) === 'ready'
     if (isReady(providerKeyId)) return 0
     const isServed = this.#otherByokKeys(candidate).some((other) => isReady(other.providerKeyId))
-    return isServed ? Math.max(LEAST_REST_MS, board.backMs(offerId, providerKeyId)) : 0
+    return isServed ? Math.max(LEAST_REST_MS, board.backMs(offerId, { id: providerKeyId })) : 0
   }
 
   #pool(candidate: Candidate): ReturnType<KeyPools['platformKeys']['pool']> | undefined {
     if (candidate.providerKeyId !== undefined || !this.#pools) return undefined
     const offer = this.#offerOf(candidate)
     const pool = offer && this.#pools.platformKeys.pool(offer.provider)
-    return pool && pool.length > 1 ? pool : undefined
+    return pool && (pool.length > 1 || pool.some(hasLimits)) ? pool : undefined
   }
 
   /** The candidates of the same offer with other BYOK keys. */

@@ -205,7 +205,7 @@ test('a 429 rests its key until the time that its provider says, and no longer',
 test('a 429 without Retry-After rests its key until the reset of its limit', async () => {
   refused.one = { status: 429, headers: { 'x-ratelimit-reset-requests': '7s' } }
   await run()
-  expect(keys.backMs('alpha/large', 'one')).toBe(7_000)
+  expect(keys.backMs('alpha/large', key('one'))).toBe(7_000)
 })
 
 test('a key whose answers say that it is near its limit is passed over until its reset', async () => {
@@ -244,14 +244,14 @@ test('a refused key is tried by one call once its time is over, and is as any ot
   refused.one = { status: 401 }
   await run()
   nowMs += 90_000
-  expect(keys.standing('alpha/large', 'one')).toBe('ready')
+  expect(keys.standing('alpha/large', key('one'))).toBe('ready')
   expect((await run()).attempts).toEqual(['alpha/large refused one', 'alpha/large ok two'])
   // Twice as long.
   nowMs += 179_999
   expect((await run()).attempts).toEqual(['alpha/large ok two'])
   nowMs += 1
   refused = {}
-  keys.take('alpha/large', 'one')
+  keys.take('alpha/large', key('one'))
   expect((await run()).attempts).toEqual(['alpha/large ok two'])
   nowMs += 30_000
   expect((await run()).attempts).toEqual(['alpha/large ok one'])
@@ -314,4 +314,17 @@ test('BYOK keys keep their order, and one that rests is passed over while anothe
   await run({ candidates })
   expect(asked[0]).toBe('pkey_1')
   expect(alarms).toEqual([])
+})
+
+test('a key takes no more calls in a minute than its limits, also if it is the only one', async () => {
+  const pool = [key('one', { requestsPerMinute: 2 }), key('two', { tokensPerMinute: 18 })]
+  nowMs = 60_000_000
+  const served: string[] = []
+  for (let call = 0; call < 4; call++) served.push((await run({ pool })).attempts[0]!)
+  // The usage of a call is 18 tokens.
+  expect(served).toEqual(['alpha/large ok one', 'alpha/large ok one', 'alpha/large ok two', 'beta/large ok '])
+  nowMs += 59_999
+  expect((await run({ pool: pool.slice(0, 1) })).attempts).toEqual(['beta/large ok '])
+  nowMs += 1
+  expect((await run({ pool: pool.slice(0, 1) })).attempts).toEqual(['alpha/large ok one'])
 })
