@@ -71,6 +71,8 @@ export interface FoundKey
   allowedModels: string[]
   allowedProviders: string[]
   promptLogDays: number | null
+  /** When the secret that it was found by ends; absent: with the key. */
+  secretUntil?: Date
 }
 
 /** A key that may call models: it belongs to an account. */
@@ -143,6 +145,8 @@ interface Entry {
   key: KeyRecord
   /** The state of the key's owners. */
   owner: OwnerState
+  /** When the secret ends, which was replaced by another; absent: with the key. Unix milliseconds. */
+  secretUntil?: number
   refreshAt: number
 }
 
@@ -288,13 +292,17 @@ export async function lookUpKey(
 function judge(reading: Reading, nowMs: number): KeyLookup {
   if (reading === null) return { kind: 'unavailable' }
   if (reading === 'unknown') return { kind: 'unknown' }
-  const { key, owner } = reading
+  const { key, owner, secretUntil } = reading
+  if (secretUntil !== undefined && secretUntil <= nowMs) return { kind: 'unknown' }
   if (key.state === 'revoked') return { kind: 'revoked', key }
   if (key.expiresAt !== null && key.expiresAt <= nowMs) return { kind: 'expired', key }
   return { kind: key.pausedBy !== null && owner === 'active' ? 'paused' : owner, key }
 }
 
-function toEntry({ accountState, operator, creator, ...found }: FoundKey, refreshAt: number): Entry {
+function toEntry(
+  { accountState, operator, creator, secretUntil, ...found }: FoundKey,
+  refreshAt: number,
+): Entry {
   const allowList = readAllowList(found.allowedModels, found.allowedProviders)
   return {
     key: {
@@ -324,6 +332,7 @@ function toEntry({ accountState, operator, creator, ...found }: FoundKey, refres
       ...(found.promptLogDays !== null && { promptLogDays: found.promptLogDays }),
     },
     owner: ownerOf({ accountState, operator, creator }),
+    ...(secretUntil && { secretUntil: secretUntil.getTime() }),
     refreshAt,
   }
 }

@@ -31,6 +31,8 @@ export interface KeyWithAccount extends StoredKey {
   accountLimitPico: bigint | null
   /** Ids of the surfaces that were granted to the key, its account or all accounts. */
   surfaces: string[]
+  /** The secret that it was found by was replaced, and is valid until then. */
+  secretUntil?: Date
 }
 
 export type NewKey = Pick<
@@ -69,7 +71,7 @@ type KeyCreation =
 export type KeyStore = ReturnType<typeof createKeyStore>
 
 /** Only the lookup needs the hash. */
-const HIDDEN = { hash: true, hashMasterKeyId: true } as const
+const HIDDEN = { hash: true, hashMasterKeyId: true, previousHash: true } as const
 
 const GRANTS = { select: { surface: true }, orderBy: { surface: 'asc' } } as const
 
@@ -107,7 +109,16 @@ const COUNT = `
 SELECT count(*)::int AS "inAll", (count(*) FILTER (WHERE state = 'active'))::int AS active
 FROM api_keys WHERE account_id = $1`
 
-const BY_HASH = 'SELECT id FROM api_keys WHERE hash = ANY ($1::bytea[])'
+const BY_HASH = `
+SELECT id, hash = ANY ($1::bytea[]) AS "isCurrent" FROM api_keys
+WHERE hash = ANY ($1::bytea[]) OR (previous_hash = ANY ($1::bytea[]) AND previous_until > now())`
+
+/** A key that was taken over from a former member has no secret that could stay valid. */
+const ROTATE = `
+UPDATE api_keys SET hash = $2, hash_master_key_id = $3, prefix = $4, suffix = $5,
+  previous_hash = CASE WHEN $6::bigint > 0 AND suffix <> '' THEN hash END,
+  previous_until = CASE WHEN $6::bigint > 0 AND suffix <> '' THEN now() + $6::bigint * interval '1 ms' END
+WHERE id = $1 AND kind = 'standard' AND state = 'active'`
 
 /** The key store over PostgreSQL. `randomBytes` is the source of new secrets. */
 export function createKeyStore(
@@ -221,28 +232,39 @@ export function createKeyStore(
       return postgres.apiKey.findUnique({ where: { id: keyId }, omit: HIDDEN })
     },
 
-    /** Replaces the secret of an active key; only this result contains the new one. Null if there is no such key. */
-    async rotateSecret(keyId: string): Promise<{ key: StoredKey; secret: string } | null> {
+    /**
+     * Replaces the secret of an active key; only this result contains the new one. The former is valid for `graceMs` more, one
+     * before it no longer. Null if there is no such key.
+     */
+    async rotateSecret(keyId: string, graceMs: number): Promise<{ key: StoredKey; secret: string } | null> {
       const secret = formatApiKey('standard', randomBytes(32))
-      const where = { id: keyId, kind: 'standard' as const, state: 'active' as const }
-      const { count } = await postgres.apiKey.updateMany({ where, data: hashed(secret) })
-      const key = count === 0 ? null : await postgres.apiKey.findUnique({ where, omit: HIDDEN })
+      const { hash, hashMasterKeyId, prefix, suffix } = hashed(secret)
+      const written = [keyId, hash, hashMasterKeyId, prefix, suffix, BigInt(graceMs)]
+      const count = await postgres.$executeRawUnsafe(ROTATE, ...written)
+      const key =
+        count === 0 ? null : await postgres.apiKey.findUnique({ where: { id: keyId }, omit: HIDDEN })
       return key && { key, secret }
     },
 
     async findBySecret(secret: string): Promise<KeyWithAccount | null> {
-      const [named] = await postgres.$queryRawUnsafe<Array<{ id: string }>>(BY_HASH, hasher.hashes(secret))
+      const [named] = await postgres.$queryRawUnsafe<Array<{ id: string; isCurrent: boolean }>>(
+        BY_HASH,
+        hasher.hashes(secret),
+      )
       // A well-formed key can be invented; it costs only this statement.
       if (!named) return null
       const found = await postgres.apiKey.findUnique({
         where: { id: named.id },
-        omit: { hash: true },
+        omit: { hash: true, previousHash: true },
         include: BESIDE,
       })
       if (!found) return null
       const { hashMasterKeyId, ...key } = found
-      if (hashMasterKeyId !== hasher.masterKeyId) await moveHash(postgres, key.id, secret, hasher)
-      return withRelations(key)
+      const { isCurrent } = named
+      if (isCurrent && hashMasterKeyId !== hasher.masterKeyId)
+        await moveHash(postgres, key.id, secret, hasher)
+      const secretUntil = isCurrent ? null : key.previousUntil
+      return { ...(await withRelations(key)), ...(secretUntil && { secretUntil }) }
     },
 
     async find(keyId: string): Promise<KeyWithAccount | null> {

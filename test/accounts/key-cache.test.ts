@@ -70,6 +70,25 @@ describe('the key cache', () => {
     expect(findBySecret).toHaveBeenCalledTimes(1)
   })
 
+  test('a replaced secret is unknown once its time of grace is over, and at once where none was given', async () => {
+    let nowMs = Date.now()
+    const { cache, findBySecret } = await open({ ...ANNOUNCED, clock: () => nowMs })
+    const { key, secret } = await keys.create(account, PLAIN_KEY)
+    expect(await kindOf(cache, secret)).toBe('active')
+    const second = (await keys.rotateSecret(key.id, 60_000))!
+    cache.forget({ keyId: key.id })
+    expect(await cache.lookup(secret, HERE)).toMatchObject({ kind: 'active', key: { keyId: key.id } })
+    expect(await cache.lookup(second.secret, HERE)).toMatchObject({ kind: 'active', key: { keyId: key.id } })
+    findBySecret.mockClear()
+    nowMs = second.key.previousUntil!.getTime()
+    expect(await kindOf(cache, secret)).toBe('unknown')
+    expect(await kindOf(cache, second.secret)).toBe('active')
+    expect(findBySecret).not.toHaveBeenCalled()
+    await keys.rotateSecret(key.id, 0)
+    cache.forget({ keyId: key.id })
+    expect(await kindOf(cache, second.secret)).toBe('unknown')
+  })
+
   test('a mistyped key never reaches PostgreSQL, a made-up one once', async () => {
     const { cache, findBySecret } = await open()
     expect(cache.lookup('sk-sy-nonsense', HERE)).toEqual({ kind: 'unknown' })

@@ -35,6 +35,22 @@ describe('the key store', () => {
     expect(key).toMatchObject({ accountId: account, kind: 'standard', name: 'backend', limitPico: 5n })
   })
 
+  test('finds a key by the secret before its last rotation, until the time of grace is over', async () => {
+    const { key, secret } = await keys.create(account, { ...PLAIN_KEY, name: 'rotated' })
+    const second = (await keys.rotateSecret(key.id, 60_000))!
+    const found = await keys.findBySecret(secret)
+    expect(found).toMatchObject({ id: key.id, name: 'rotated', secretUntil: second.key.previousUntil })
+    expect(second.key.previousUntil!.getTime() - Date.now()).toBeGreaterThan(0)
+    expect(await keys.findBySecret(second.secret)).not.toHaveProperty('secretUntil')
+    const third = (await keys.rotateSecret(key.id, 60_000))!
+    expect(await keys.findBySecret(secret)).toBeNull()
+    expect(await keys.findBySecret(second.secret)).toMatchObject({ id: key.id })
+    await keys.rotateSecret(key.id, 0)
+    expect(await keys.findBySecret(third.secret)).toBeNull()
+    await keys.revoke(key.id, new Date())
+    expect(await keys.rotateSecret(key.id, 60_000)).toBeNull()
+  })
+
   test('finds a key with the spend cap of its account, and what the member who made it may do', async () => {
     const organisation = await openTestAccount(ledger.postgres, 1_000n)
     const [withBudget, without] = await Promise.all([1, 2].map(() => openTestAccount(ledger.postgres, 1n)))

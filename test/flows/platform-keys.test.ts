@@ -38,8 +38,13 @@ beforeAll(async () => {
       'own/unset': [{ at: 'alpha', model: 'words-12.auth' }],
       'own/set': [{ at: 'beta', model: 'words-12.auth.tag-beta' }],
       'own/open': [{ at: 'delta', model: 'words-12' }],
+      'own/held': [{ at: 'gamma', model: 'words-12.auth.held-3' }],
+      'own/limited': [{ at: 'gamma', model: 'words-12.per-key-2' }],
     },
-    providerKeyNames: { alpha: 'PLATFORM_TEST_UNSET_KEY', beta: 'PLATFORM_TEST_BETA_KEY' },
+    providerKeyNames: {
+      ...{ alpha: 'PLATFORM_TEST_UNSET_KEY', beta: 'PLATFORM_TEST_BETA_KEY' },
+      gamma: 'PLATFORM_TEST_GAMMA_KEY',
+    },
     logger,
   })
   admin = adminClient(stack, await stack.adminKey())
@@ -109,6 +114,55 @@ test('a stored key is used instead of that of the environment, which is used aga
     expect(lastKey('beta')).toBe(ENVIRONMENT_KEY)
   })
   await expectError(await admin.send('POST', '/providers/beta/key/remove'), 404, 'not_found')
+})
+
+test('keys are added, rotated and drained without a lost call', async () => {
+  const usedBy = () =>
+    stack.providers.log.requests
+      .filter((request) => request.provider === 'gamma')
+      .map(({ headers }) => headers.authorization?.replace('Bearer ', ''))
+  const held = async () => {
+    const before = usedBy().length
+    const running = call({ model: 'own/held' })
+    await eventually(() => expect(usedBy()).toHaveLength(before + 1))
+    // Not awaited by whoever awaits this.
+    return { running }
+  }
+  const first = await store('gamma')
+  const before = await eventually(async () => {
+    expect((await provider('gamma')).shared_offers).toBe(2)
+    return held()
+  })
+  const secret = newSecret()
+  secrets.push(secret)
+  const body = { key: secret, name: 'second', in_place_of: 'main' }
+  const added = await admin.post<PlatformKeyStored>('/providers/gamma/keys', body)
+  expect((await provider('gamma')).key).toMatchObject({
+    pool: [
+      { id: 'main', state: 'draining', weight: 1, last4: first.secret.slice(-4), health: null },
+      { id: added.id, state: 'active', name: 'second', source: 'stored', usable: true },
+    ],
+  })
+  const after = await eventually(async () => {
+    const call = await held()
+    expect(usedBy().at(-1)).toBe(secret)
+    return call
+  })
+  stack.providers.release()
+  for (const { running } of [before, after]) await completionOf(await running)
+
+  // Both are used again: neither has more than two requests of a minute.
+  await admin.send('PATCH', '/providers/gamma/keys/main', { state: 'active', weight: 2 })
+  const from = usedBy().length
+  await eventually(async () => {
+    await completionOf(await call({ model: 'own/limited' }))
+    expect(new Set(usedBy().slice(from))).toEqual(new Set([first.secret, secret]))
+  })
+  const { data } = await admin.get<Page<OperatorActionView>>('/actions?target=gamma')
+  expect(data.map(({ action }) => action)).toContain('platform-key.change')
+  await admin.post(`/providers/gamma/keys/${added.id}/remove`)
+  expect((await provider('gamma')).key.pool).toMatchObject([{ id: 'main', weight: 2 }])
+  await expectError(await admin.send('PATCH', '/providers/gamma/keys/none', { weight: 1 }), 404, 'not_found')
 })
 
 test('it outlives restarts of workers and of the API, and Redis without its data', async () => {

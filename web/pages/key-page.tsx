@@ -12,6 +12,7 @@ import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallListPanel } from '../components/table/call-list-panel.tsx'
 import { accountCallRow, CallTable } from '../components/table/call-table.tsx'
 import { AgentSetups, Snippets } from '../components/text/snippets.tsx'
+import { formatMoment } from '../lib/format.ts'
 import { useShownZone, zoneOffset } from '../lib/time-zone.ts'
 import { periodOf, readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
 import { EditKeyDialog, RevokeKeyDialog, RotateSecretDialog } from './keys/key-dialogs.tsx'
@@ -49,6 +50,11 @@ export function KeyPage() {
             {!found.has_secret && found.state !== 'revoked' && (
               <Note tone="warn">
                 This key was taken over from a member who left. Create a new secret before you use it.
+              </Note>
+            )}
+            {found.previous_secret_until && (
+              <Note>
+                The secret before the present one works until {formatMoment(found.previous_secret_until)}.
               </Note>
             )}
             <KeyStats apiKey={found} />

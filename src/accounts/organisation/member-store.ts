@@ -57,7 +57,8 @@ const scopesOf = (role: MemberRole): KeyScope[] => KEY_SCOPES.filter((scope) => 
  * needed.
  */
 const END_SECRETS = `
-UPDATE api_keys SET prefix = '', suffix = '', hash = sha256(convert_to(id || gen_random_uuid(), 'UTF8'))
+UPDATE api_keys SET prefix = '', suffix = '', hash = sha256(convert_to(id || gen_random_uuid(), 'UTF8')),
+  previous_hash = NULL, previous_until = NULL
 WHERE account_id = $1 AND created_by = $2 AND state = 'active'`
 
 const OWNED_ALONE = `

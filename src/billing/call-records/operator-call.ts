@@ -80,16 +80,17 @@ function settledEvents(record: CallRecord): CallEvent[] {
     { at: record.claimedAt, kind: 'claimed', event: 'claimed by a worker' },
     ...record.attempts.flatMap((attempt): CallEvent[] => {
       const { offerId, startedAt, durationMs, outcome, httpStatus, providerKeyId, rescued } = attempt
-      const { providerMessage: said } = attempt
+      const { providerMessage: said, platformKeyId } = attempt
       const status = httpStatus === null ? '' : ` (HTTP ${httpStatus})`
       const outcomeText = `${status}${said === undefined ? '' : `: "${said}"`}`
-      const ownKey = providerKeyId === undefined ? '' : ` on the client's BYOK key ${providerKeyId}`
+      const ourKey = platformKeyId === undefined ? '' : ` with key ${platformKeyId}`
+      const usedKey = providerKeyId === undefined ? ourKey : ` on the client's BYOK key ${providerKeyId}`
       return [
-        { at: startedAt, kind: 'attempt', event: `attempt at ${offerId}${ownKey}` },
+        { at: startedAt, kind: 'attempt', event: `attempt at ${offerId}${usedKey}` },
         {
           at: startedAt + durationMs,
           kind: 'attempt_ended',
-          event: `attempt at ${offerId}${ownKey}: ${outcome}${outcomeText}${rescued ? ', rescued the completion' : ''}`,
+          event: `attempt at ${offerId}${usedKey}: ${outcome}${outcomeText}${rescued ? ', rescued the completion' : ''}`,
         },
       ]
     }),

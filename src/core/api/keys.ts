@@ -15,6 +15,8 @@ export const KeyView = Type.Object({
   hint: Type.String(),
   /** False: the key was taken over from a former member and needs a new secret. */
   has_secret: Type.Boolean(),
+  /** Until when the secret before the present one is valid too; null: it is not. */
+  previous_secret_until: nullable(Type.String()),
   state: Type.Enum(['active', 'paused', 'expired', 'revoked']),
   /** Spending limit per period; null: none. */
   limit_usd: nullable(Type.String()),
@@ -151,7 +153,15 @@ export type KeyEditBody = Static<typeof KeyEditBody>
 export const DeletedPromptLogs = Type.Object({ deleted: Type.Integer() })
 export type DeletedPromptLogs = Static<typeof DeletedPromptLogs>
 
-/** Also of POST /console/api/keys/:id/rotate-secret → 200, which invalidates the former secret. */
+/** POST /console/api/keys/:id/rotate-secret → 200 CreatedKey. The body may be absent. */
+export const RotateSecretBody = Type.Object(
+  {
+    /** How long the former secret stays valid, up to seven days. */
+    grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 604_800, default: 0 })),
+  },
+  CLOSED,
+)
+
 export const CreatedKey = Type.Object({
   /** The secret, returned only once. */
   secret: Type.String(),

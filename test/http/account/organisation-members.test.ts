@@ -294,15 +294,22 @@ describe('a membership', () => {
 
     // The same holds for an admin who leaves, and for a secret that is rotated at any time.
     const own = await admin.json<CreatedKey>(`${API}/keys`, { body: { name: 'of the admin' } })
-    const again = await admin.json<CreatedKey>(`${API}/keys/${own.key.id}/rotate-secret`, { method: 'POST' })
+    const rotate = `${API}/keys/${own.key.id}/rotate-secret`
+    const once = await admin.json<CreatedKey>(rotate, { method: 'POST' })
     await eventually(async () => expect(await status(own.secret)).toBe(401))
+    await expectError(await admin.ask(rotate, { body: { grace_seconds: 604_801 } }), 400, 'invalid_request')
+    const again = await admin.json<CreatedKey>(rotate, { body: { grace_seconds: 604_800 } })
+    expect(again.key).toMatchObject({ id: own.key.id, previous_secret_until: expect.any(String) })
+    for (const valid of [once.secret, again.secret]) expect(await status(valid)).toBe(200)
     expect((await admin.ask(`${API}/organisation/leave`, leaving)).status).toBe(204)
-    await eventually(async () => expect(await status(again.secret)).toBe(401))
+    for (const former of [once.secret, again.secret])
+      await eventually(async () => expect(await status(former)).toBe(401))
     const actions = await stack.postgres.accountAction.findMany({
       where: { accountId, action: 'key.secret_rotated' },
       orderBy: { id: 'asc' },
     })
-    expect(actions.map(({ target }) => target)).toEqual([key.id, own.key.id])
+    expect(actions.map(({ target }) => target)).toEqual([key.id, own.key.id, own.key.id])
+    expect(actions.at(-1)?.details).toMatchObject({ grace_seconds: 604_800 })
   })
 
   test('keys of suspended persons and former members of an organisation cannot call', async () => {

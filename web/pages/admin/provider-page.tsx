@@ -13,6 +13,7 @@ import { providerChange, withProviderChange } from '../../lib/operators/catalog-
 import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
 import { OffersHealth } from './providers/health.tsx'
+import { KeyPoolPanel } from './providers/key-pool.tsx'
 import { PlatformKeyPanel } from './providers/platform-key.tsx'
 import { ProviderHistory } from './providers/provider-history.tsx'
 import { ProviderOffers } from './providers/provider-offers.tsx'
@@ -69,6 +70,7 @@ export function ProviderPage() {
       {provider && <ProviderStats provider={provider} />}
       <ProviderHistory providerId={id} />
       {provider && <PlatformKeyPanel provider={provider} />}
+      {provider && <KeyPoolPanel provider={provider} />}
       <QueryView query={offers}>{({ data }) => <ProviderOffers offers={data} edits={edits} />}</QueryView>
     </>
   )

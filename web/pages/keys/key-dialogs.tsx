@@ -2,6 +2,7 @@ import type { CreatedKey, KeyList, KeyView, NewKeyBody } from '../../../src/core
 import { path, requestJson } from '../../api/request.ts'
 import { ConfirmDialog, FormDialog, SecretDialog } from '../../components/feedback/dialogs.tsx'
 import { AgentSetups, Snippets } from '../../components/text/snippets.tsx'
+import { formatMoment } from '../../lib/format.ts'
 import { changedSettings, KeyInputs, keyFields, NEW_KEY, valuesOf } from './key-fields.tsx'
 
 const STALE = ['/console/api/keys']
@@ -65,26 +66,45 @@ export function EditKeyDialog({ apiKey, onClose }: { apiKey: KeyView; onClose: (
   )
 }
 
-/** Gives a key a new secret after asking, since the former one stops working. */
+/** In seconds. */
+const GRACE_TIMES = [
+  { value: '0', name: 'No more' },
+  { value: '3600', name: 'For an hour' },
+  { value: '86400', name: 'For a day' },
+  { value: '604800', name: 'For seven days' },
+]
+
+/** Gives a key a new secret after asking how long the former one stays valid. */
 export const RotateSecretDialog = ({ apiKey, onClose }: { apiKey: KeyView; onClose: () => void }) => (
-  <ConfirmDialog
+  <FormDialog
     title={`New secret for “${apiKey.name}”?`}
-    confirm="Create new secret"
-    send={() => requestJson<CreatedKey>('POST', path`/console/api/keys/${apiKey.id}/rotate-secret`)}
+    submit="Create new secret"
+    kind="danger"
+    fields={{ grace: { label: 'The present secret works', initial: '0', options: GRACE_TIMES } }}
+    send={({ grace }) =>
+      requestJson<CreatedKey>('POST', path`/console/api/keys/${apiKey.id}/rotate-secret`, {
+        grace_seconds: Number(grace),
+      })
+    }
     stale={STALE}
-    then={({ secret }, close) => (
+    then={({ secret, key }, close) => (
       <SecretDialog {...SECRET} title="Save the new secret" secret={secret} onClose={close}>
-        <p>Replace the former secret in your services: it no longer works.</p>
+        <p>
+          Replace the former secret in your services:{' '}
+          {key.previous_secret_until
+            ? `it works until ${formatMoment(key.previous_secret_until)}.`
+            : 'it no longer works.'}
+        </p>
       </SecretDialog>
     )}
     onClose={onClose}
   >
     <p>
       {apiKey.has_secret
-        ? 'The present secret stops working within a second. Settings and usage of the key stay.'
+        ? 'Settings, limits and usage of the key stay.'
         : 'The member who made this key left, and their secret no longer works. Settings and usage of the key stay.'}
     </p>
-  </ConfirmDialog>
+  </FormDialog>
 )
 
 /** Revokes a key after asking: one of the account's own, or a customer's under the operators' API. */

@@ -4,7 +4,14 @@ import type { KeyBounds, KeyEdit, StoredKey } from '../../../accounts/key-store.
 import type { AccountActionName, ActionDetails } from '../../../core/accounts/account-action.ts'
 import { type KeyScope, permitsScope } from '../../../core/accounts/key-scope.ts'
 import type { MemberRole } from '../../../core/accounts/member-permissions.ts'
-import { CreatedKey, KeyEditBody, KeyList, KeyView, newOwnKeyBody } from '../../../core/api/keys.ts'
+import {
+  CreatedKey,
+  KeyEditBody,
+  KeyList,
+  KeyView,
+  newOwnKeyBody,
+  RotateSecretBody,
+} from '../../../core/api/keys.ts'
 import { type CatalogSnapshot, findModel, type Provider } from '../../../core/catalog/catalog.ts'
 import { ApiError, invalid } from '../../../core/kernel/errors.ts'
 import { oncePer } from '../../../core/kernel/once-per.ts'
@@ -119,14 +126,21 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     edited(request, await ownKey(request), { pausedAt: null }, 'key.resumed'),
   )
 
-  const rotating = { ...ofSession, schema: { params: OfId, response: { 200: CreatedKey } } }
+  const rotating = {
+    ...ofSession,
+    async preValidation(request: FastifyRequest) {
+      request.body ??= {}
+    },
+    schema: { params: OfId, body: RotateSecretBody, response: { 200: CreatedKey } },
+  }
   app.post('/keys/:id/rotate-secret', rotating, async (request) => {
     const { id, name, accountId } = await ownKey(request)
+    const { grace_seconds: graceSeconds = 0 } = request.body
     await throttleAccount('key-edit', accountId)
-    const rotated = await keyStore.rotateSecret(id)
+    const rotated = await keyStore.rotateSecret(id, graceSeconds * 1_000)
     if (!rotated) throw new ApiError('invalid_request', 'A revoked key cannot be changed.')
     await announce({ keyId: id })
-    await app.recordAction(request, 'key.secret_rotated', id, { name })
+    await app.recordAction(request, 'key.secret_rotated', id, { name, grace_seconds: graceSeconds })
     return { secret: rotated.secret, key: await viewOf(request, rotated.key) }
   })
 

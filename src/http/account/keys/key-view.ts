@@ -29,6 +29,7 @@ function keyView(
   const effective = keyLimits(key, defaults)
   const granted = grantedLimits(key, defaults)
   const spentPico = activity?.spentPico ?? 0n
+  const { previousUntil } = key
   const leftPico = key.limitPico === null ? null : key.limitPico - spentPico
   const { endsAt } = allowancePeriod(key.limitReset, nowMs)
   return jsonView(KeyView, {
@@ -36,6 +37,7 @@ function keyView(
     spentPico,
     hint: `${key.prefix}…${key.suffix}`,
     hasSecret: key.suffix !== '',
+    previousSecretUntil: previousUntil && previousUntil.getTime() > nowMs ? previousUntil : null,
     state: stateOf(key, nowMs),
     remainingPico: leftPico !== null && leftPico < 0n ? 0n : leftPico,
     resetsAt: isoTimeOrNull(endsAt),
