@@ -24,6 +24,7 @@ describe('figures for operators', () => {
     [0.5, '50.00%'],
     [0.0031, '0.31%'],
     [0, '0.00%'],
+    [-0.054, '−5.40%'],
   ])('never show a share of %d as more than it is', (share, text) => {
     expect(formatShare(share)).toBe(text)
   })

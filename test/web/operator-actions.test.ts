@@ -19,6 +19,7 @@ test('older rows stay readable, without what says nothing', () => {
   expect(detailLines({ expected_version: null }).lines).toEqual([])
   expect(detailLines({ expected_version: '3', error: 'conflict' }).lines).toEqual(['error: conflict'])
   expect(detailLines({ requests_per_minute: null, reason: 'fraud?' }).lines).toEqual(['reason: fraud?'])
+  expect(actionText('topup.refund')).toBe('Refunded a top-up')
   expect(actionText('something.else')).toBe('something.else')
 })
 

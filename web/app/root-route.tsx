@@ -52,12 +52,12 @@ const TEXTS: Record<Exclude<GatewayView['answers'], 'real'>, readonly [string, s
   simulated: [
     'answers are simulated',
     ', not written by the models.',
-    ' With real provider keys the models answer, at their own speed; prices stay the same.',
+    ' With real provider keys the models answer.',
   ],
   mixed: [
     'some answers are simulated',
     ': those of models without a connected provider.',
-    ' With its key they come from the model; prices stay the same.',
+    ' With its key they come from the model.',
   ],
 }
 

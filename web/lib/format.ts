@@ -32,7 +32,11 @@ export const formatDiscount = (fraction: string): string =>
 export function formatShare(share: number): string {
   const percent = share * 100
   const shown = share < 1 && percent > 99.99 ? 99.99 : percent
-  return `${shown.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}%`
+  const digits = Math.abs(shown).toLocaleString('en-US', {
+    minimumFractionDigits: 2,
+    maximumFractionDigits: 2,
+  })
+  return `${shown < 0 ? '−' : ''}${digits}%`
 }
 
 /** One and many: `1 call`, `2,000 calls`. */

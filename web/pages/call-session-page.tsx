@@ -36,13 +36,13 @@ function Session({ session }: { session: CallSessionDetail }) {
           Cost: <Money usd={session.cost_usd} />,
           Requests: formatCount(calls),
           'Input tokens': formatCount(session.prompt_tokens),
-          'From the cache': cachedShare(session),
+          'Cache hits': cachedShare(session),
           'Output tokens': formatCount(session.completion_tokens),
           Duration: formatDuration(Date.parse(last) - Date.parse(first)),
         }}
         notes={{
           Requests: failed > 0 && `${formatCount(failed)} failed`,
-          'From the cache': cached > 0 && `${formatCount(cached)} tokens`,
+          'Cache hits': cached > 0 && `${formatCount(cached)} tokens`,
           Duration: `since ${formatMoment(first)}`,
         }}
       />
@@ -52,7 +52,7 @@ function Session({ session }: { session: CallSessionDetail }) {
           rows={session.data}
           title="Model"
           columns={{
-            After: (call) => formatDuration(Date.parse(call.timings.admitted_at) - Date.parse(first)),
+            'Started at': (call) => formatDuration(Date.parse(call.timings.admitted_at) - Date.parse(first)),
             Model: (call) => (
               <Link to="/calls/$id" params={{ id: call.id }}>
                 {call.model}
@@ -63,12 +63,12 @@ function Session({ session }: { session: CallSessionDetail }) {
             ),
             Status: (call) => <CallOutcome call={call} />,
             'Input / output tokens': (call) => <TokensInOut of={call.usage} />,
-            'From the cache': ({ usage }) => cachedShare(usage),
+            'Cache hits': ({ usage }) => cachedShare(usage),
             TTFT: (call) => formatDuration(call.timings.first_token_ms),
             Duration: (call) => formatDuration(call.timings.duration_ms),
             Cost: (call) => <Money usd={call.cost_usd} />,
           }}
-          numeric={['After', 'Input / output tokens', 'From the cache', 'TTFT', 'Duration', 'Cost']}
+          numeric={['Started at', 'Input / output tokens', 'Cache hits', 'TTFT', 'Duration', 'Cost']}
         />
       </Panel>
     </>

@@ -70,7 +70,8 @@ export function DashboardPage() {
       />
       {account.state === 'exhausted' && (
         <Note tone="warn">
-          <WhyEmpty freeCredit={account.free_credit} /> Calls are refused until{' '}
+          <WhyEmpty freeCredit={account.free_credit} hasCalls={latest?.length !== 0} /> Calls are refused
+          until{' '}
           {mayPay ? (
             <>
               you <Link to="/billing">top up</Link>
@@ -81,7 +82,9 @@ export function DashboardPage() {
           .
         </Note>
       )}
-      {mayCall && latest?.length === 0 && <FirstSteps mayUse={account.state !== 'exhausted'} />}
+      {mayCall && latest?.length === 0 && (
+        <FirstSteps mayUse={account.state !== 'exhausted'} mayPay={mayPay} />
+      )}
       {latest?.length === 0 ? null : (
         <Panel title={`Spend, last ${DAYS} days`} actions={<Link to="/usage">View all usage</Link>} padded>
           <QueryView query={usage} loading={<span className="skeleton h-56" />}>
@@ -116,11 +119,11 @@ export function DashboardPage() {
 }
 
 /** Why the balance is empty: it was spent, or the account never had free credit. */
-function WhyEmpty({ freeCredit }: { freeCredit: FreeCreditState | null }) {
+function WhyEmpty({ freeCredit, hasCalls }: { freeCredit: FreeCreditState | null; hasCalls: boolean }) {
   if (freeCredit === 'unverified')
     return <strong>Your balance is empty until you verify your email address.</strong>
   const why = whyNoFreeCredit(freeCredit)
-  if (why === null) return <strong>Your balance is used up.</strong>
+  if (why === null) return <strong>{hasCalls ? 'Your balance is used up.' : 'Add credit to start.'}</strong>
   return (
     <>
       <strong>This account has no free credit:</strong> {why}
@@ -129,7 +132,7 @@ function WhyEmpty({ freeCredit }: { freeCredit: FreeCreditState | null }) {
 }
 
 /** The steps to a first call, with those that are done. */
-function FirstSteps({ mayUse }: { mayUse: boolean }) {
+function FirstSteps({ mayUse, mayPay }: { mayUse: boolean; mayPay: boolean }) {
   const { data: keys } = useQuery(keysQuery)
   if (!keys) return null
   const hasKey = keys.data.length > 0
@@ -138,10 +141,11 @@ function FirstSteps({ mayUse }: { mayUse: boolean }) {
     <Panel title="First steps" actions={<span className="text-sm text-muted">{done} of 4 done</span>}>
       <ol className="stack px-inset py-4">
         <Step number={1} done={mayUse}>
-          {mayUse ? 'Your balance pays for calls.' : 'Add credit: '}
-          {!mayUse && (
+          {mayUse && 'Your balance pays for calls.'}
+          {!mayUse && !mayPay && 'Ask an owner to add credit.'}
+          {!mayUse && mayPay && (
             <>
-              verify your email address for the free credit, or <Link to="/billing">top up</Link>.
+              Add credit: verify your email address for the free credit, or <Link to="/billing">top up</Link>.
             </>
           )}
         </Step>

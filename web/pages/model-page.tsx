@@ -95,8 +95,7 @@ const ModelView = ({ model, details }: { model: CatalogModel; details: ModelDeta
               `${unitCount(model.unit, model.least_units)} a request`,
             'Input modalities': model.input_modalities.join(', '),
             Capabilities: <Capabilities model={model} />,
-            Popularity:
-              model.popularity !== null && `no. ${model.popularity} here by requests of the last 7 days`,
+            Popularity: model.popularity !== null && `#${model.popularity} by requests of the last 7 days`,
             'Time to first token': model.first_token_ms !== null && (
               <>{formatDuration(model.first_token_ms)}, median of the last 7 days</>
             ),

@@ -16,7 +16,7 @@ import { ModelFilterForm, SearchField } from './models/model-filter-form.tsx'
 import { ModelList } from './models/model-list.tsx'
 
 const ORDERS = [
-  { value: 'popular', name: 'Most used here' },
+  { value: 'popular', name: 'Popular' },
   { value: 'newest', name: 'Newest' },
   { value: 'price', name: 'Price: low to high' },
   { value: 'dearest', name: 'Price: high to low' },

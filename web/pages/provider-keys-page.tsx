@@ -49,8 +49,8 @@ export function ProviderKeysPage() {
           <Panel title="Your keys">
             {data.length === 0 ? (
               <EmptyState icon={PlugZap} action={add}>
-                No provider keys. They are optional: without one, calls use Shuntyard's keys at the list
-                price.
+                No provider keys. They are optional: without one, calls use Shuntyard's keys at the prices of
+                the catalog.
               </EmptyState>
             ) : (
               <ProviderKeyTable keys={data} names={names} />

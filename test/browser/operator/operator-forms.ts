@@ -247,6 +247,6 @@ test('an operator refunds a part of a top-up, and the page shows what is returne
   await form.getByLabel('Reason').fill('asked for it back')
   await form.getByRole('button', { name: 'Refund' }).click()
   await page.getByText('of this top-up is returned now').waitFor()
-  await topUps.getByText('refunded').waitFor()
+  await topUps.getByText('Partly refunded').waitFor()
   await expectAccessible(page)
 })

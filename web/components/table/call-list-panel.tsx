@@ -48,12 +48,14 @@ export function CallListPanel<T>(props: {
               aria-busy={query.isPlaceholderData}
             >
               {data.length > 0 && children(data)}
-              {data.length === 0 && searchedTo === null && <EmptyState icon={icon}>{empty}</EmptyState>}
+              {data.length === 0 && !(isByTime && searchedTo !== null) && (
+                <EmptyState icon={icon}>{empty}</EmptyState>
+              )}
               {searchedTo !== null && (
                 <p className="panel-body text-sm text-muted" role="status">
                   {isByTime
                     ? `Searched 50,000 ${noun}s, to ${formatMoment(searchedTo, zone)}: ${plural(data.length, 'match', 'matches')}. The next page searches on from there.`
-                    : `Sorted are the latest 50,000 ${noun}s of the period, from ${formatMoment(searchedTo, zone)} on. Choose a shorter period for those before.`}
+                    : `Sorting covers the latest 50,000 ${noun}s, since ${formatMoment(searchedTo, zone)}.`}
                 </p>
               )}
               {onCursor && (previous !== null || next !== null) && (

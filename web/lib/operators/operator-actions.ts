@@ -31,6 +31,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'provider.enable': 'Retried a provider',
   'surface.open': 'Opened an endpoint',
   'surface.close': 'Closed an endpoint',
+  'topup.refund': 'Refunded a top-up',
   'audit.run': 'Started an audit',
   'alarm.acknowledge': 'Acknowledged an alarm',
 }

@@ -152,6 +152,19 @@ function MarginByDay({ range }: { range: ReturnType<typeof lastDays> }) {
           formatValue: axisAmount,
           formatLabel: formatShortDay,
         }}
+        table={
+          <DataTable
+            caption="Margin by day (UTC)"
+            rows={data.data}
+            rowKey={({ group }) => group}
+            columns={{
+              Day: ({ group }) => formatDay(group),
+              Revenue: ({ revenue_usd: usd }) => <Money usd={usd} />,
+              Margin: ({ margin_usd: usd }) => <Money usd={usd} />,
+            }}
+            numeric={['Revenue', 'Margin']}
+          />
+        }
       />
     </Panel>
   )

@@ -127,7 +127,7 @@ function ProviderSwitch(props: {
         <p>
           {isDisabled
             ? `${name} receives calls again within a second.`
-            : `${name} receives no new calls within a second, also not with customers’ own provider keys. Running calls complete.`}
+            : `${name} receives no new calls within a second, including with customers’ own keys. Running calls complete.`}
         </p>
       ),
     })

@@ -26,10 +26,10 @@ export function RecentSessions({ zone }: { zone: string }) {
           'Last request': ({ last_at: at }) => formatMoment(at, zone),
           Requests: ({ calls }) => formatCount(calls),
           'Input / output tokens': (session) => <TokensInOut of={session} />,
-          'From the cache': cachedShare,
+          'Cache hits': cachedShare,
           Cost: ({ cost_usd: cost }) => <Money usd={cost} />,
         }}
-        numeric={['Requests', 'Input / output tokens', 'From the cache', 'Cost']}
+        numeric={['Requests', 'Input / output tokens', 'Cache hits', 'Cost']}
       />
     </Panel>
   )

@@ -91,7 +91,7 @@ export function RequestLog(props: {
               className="field-wide"
               label="Search"
               type="search"
-              placeholder="ID, model, status, app, name=value, API key"
+              placeholder="ID, model, key, status or tag"
               value={text}
               onChange={setText}
               spellCheck={false}

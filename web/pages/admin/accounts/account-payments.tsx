@@ -34,7 +34,7 @@ export function AccountTopUps({ account }: { account: OperatorAccountDetail }) {
         columns={{
           Payment: ({ id }) => <Code>{id}</Code>,
           'Payment method': ({ rail }) => RAILS[rail],
-          State: ({ state }) => <StateBadge state={state} name={TOP_UP_STATES[state]} />,
+          State: (topUp) => <StateBadge state={topUp.state} name={stateName(topUp)} />,
           Requested: ({ amount_usd: usd }) => <Money usd={usd} />,
           Settled: ({ settled_usd: usd }) => <Money usd={usd} />,
           Returned: ({ returned_usd: usd }) => <Money usd={usd} />,
@@ -71,6 +71,10 @@ export function AccountTopUps({ account }: { account: OperatorAccountDetail }) {
   )
 }
 
+/** A refund may be of a part. */
+const stateName = (topUp: OperatorTopUp): string =>
+  topUp.state === 'refunded' && centsLeft(topUp) > 0 ? 'Partly refunded' : TOP_UP_STATES[topUp.state]
+
 /** What can still be refunded of a top-up, in whole cents. */
 const centsLeft = ({ settled_usd, returned_usd, disputed_usd }: OperatorTopUp): number =>
   Math.round((Number(settled_usd) - Number(returned_usd) - Number(disputed_usd)) * 100)
@@ -93,7 +97,7 @@ function RefundDialog(props: { account: OperatorAccountDetail; topUp: OperatorTo
           inputMode: 'decimal',
           hint: (
             <>
-              At most <Money usd={left} />
+              Up to <Money usd={left} />
             </>
           ),
           required: true,
@@ -116,7 +120,7 @@ function RefundDialog(props: { account: OperatorAccountDetail; topUp: OperatorTo
       onClose={onClose}
       foot={
         <CheckField
-          label="Also refund what the balance does not have. The account owes it and is suspended."
+          label="Also refund more than the balance. The account owes the rest and is suspended."
           checked={isForced}
           onChange={setIsForced}
         />
@@ -124,7 +128,8 @@ function RefundDialog(props: { account: OperatorAccountDetail; topUp: OperatorTo
     >
       <p>
         The money is taken from the balance of <strong>{account.name}</strong>, which is{' '}
-        <Money usd={account.balance_usd} />, and goes back by {RAILS[topUp.rail]}. A refund cannot be undone.
+        <Money usd={account.balance_usd} />, and returned by {RAILS[topUp.rail].toLowerCase()}. A refund
+        cannot be undone.
       </p>
     </FormDialog>
   )
