@@ -9,6 +9,7 @@ const stack = testStack({
   environment: { CORS_ORIGINS: 'https://app.example,https://other.example' },
   models: {
     'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/long': [{ at: 'alpha', model: 'words-4000' }],
     'test/sees': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-12' }] },
     'test/failover': [
       { at: 'alpha', model: 'status-500', cost: '0.10' },
@@ -188,6 +189,24 @@ describe('one call through the whole gateway', () => {
     expect(stack.providers.log.requests.at(-1)?.body).toMatchObject({ messages: [{ content }] })
     expect((after.received - before.received) / body.length, 'bytes to Redis').toBeLessThan(1.2)
     expect((after.sent - before.sent) / body.length, 'bytes from Redis').toBeLessThan(1.2)
+    await stack.settled(owner.accountId)
+  })
+
+  test('with a long answer: its JSON is written and parsed once between the processes, and written once for its client', async () => {
+    let text = ''
+    const before = await redisBytes()
+    const counted = await longJson(15_000, async () => {
+      const response = await call({ model: 'test/long', max_tokens: 4_000 })
+      text = await response.text()
+    })
+    const after = await redisBytes()
+    expect(text.length).toBeGreaterThan(20_000)
+    expect(counted).toEqual({
+      parsed: ['src/core/calls/frames.ts'],
+      written: ['src/calls/worker/finish-calls.ts', 'src/http/calls/chat-format.ts'],
+    })
+    expect((after.received - before.received) / text.length, 'bytes to Redis').toBeLessThan(1.5)
+    expect((after.sent - before.sent) / text.length, 'bytes from Redis').toBeLessThan(1.5)
     await stack.settled(owner.accountId)
   })
 
