@@ -69,7 +69,7 @@ end
 
 for _, call in ipairs(calls) do call.result = refusal(call) end
 
--- Whoever has a valid claim has not finished the call before.
+-- A worker with a valid claim has not finished the call before.
 local last = is_doubtful and redis.call('GET', last_step)
 if last and string.sub(last, 1, #step) == step then
   if #last > #step then return cjson.decode(string.sub(last, #step + 1)) end
@@ -95,7 +95,7 @@ end
 if #valid == 0 then return results end
 for record, fields in pairs(wanted) do accounts[record] = open_record(record, fields) end
 
--- The first write, so that a Redis that refuses writes has published nothing. It means nothing for a call that goes on.
+-- The first write, so that a Redis that refuses writes has published nothing. It changes nothing for a call that is not finished.
 redis.call('SREM', dispatch .. 'stalled', unpack(valid))
 -- One message per channel, a JSON array of frames. It arrives when the script has ended.
 local listeners = {}
