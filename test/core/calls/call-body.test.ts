@@ -30,7 +30,7 @@ describe('the body of a call', () => {
     expect(body.length).toBeLessThan(21_000)
   })
 
-  test('may become text on its way, as that of a job which replaces a lost one', () => {
+  test('is read as text too, as in a job that replaces a lost one', () => {
     const body = writeBody(received()) as Buffer
     expect(readBody(body.toString())).toEqual(readBody(body))
     expect(readBody(body)).toMatchObject({ messages: MESSAGES, parameters: PARAMETERS })
