@@ -2,9 +2,9 @@ import { parseAroundLong } from '../json/client-json.ts'
 import { type Fields, isObject } from '../json/json-object.ts'
 import type { SentJson } from '../json/json-text.ts'
 import { LONG_CHARS, markLongStrings } from '../json/long-strings.ts'
-import { inlineChars } from './content-part.ts'
+import type { ChatMessage } from './chat-request.ts'
+import { inlineChars, parseContentPart } from './content-part.ts'
 import { type CallContent, kindOf } from './kinds/call-kinds.ts'
-import { readSentMessages } from './sent-messages.ts'
 
 /**
  * The content of a call as it is sealed for its worker: as JSON; or, where it has long media or members whose received bytes are
@@ -115,3 +115,12 @@ const withMember = (object: Fields, [name, ...inner]: readonly string[], value: 
   ...object,
   [name!]: inner.length === 0 ? value : withMember(object[name!] as Fields, inner, value),
 })
+
+/** The messages that say what these of a client do, which `sentMessages` found to be as they were read. */
+const readSentMessages = (given: unknown): ChatMessage[] =>
+  (given as ChatMessage[]).map(({ content, ...message }) => ({
+    ...message,
+    content: Array.isArray(content)
+      ? content.map((part) => parseContentPart(part, message.role, 'messages'))
+      : (content ?? ''),
+  }))

@@ -1,8 +1,7 @@
 import { type Fields, isObject } from '../json/json-object.ts'
 import type { SentJson } from '../json/json-text.ts'
-import type { ChatMessage } from './chat-request.ts'
 import type { ToolCall } from './completion.ts'
-import { type ContentPart, isAddress, parseContentPart } from './content-part.ts'
+import { type ContentPart, isAddress } from './content-part.ts'
 
 /** What decides of a message whether it is sent as it was given; see ChatMessage. */
 interface ReadMessage {
@@ -66,12 +65,3 @@ function isPart(given: unknown, part: ContentPart): boolean {
   const head = `data:${source.mediaType};base64,`
   return typeof url === 'string' && url.startsWith(head) && url.slice(head.length) === source.base64
 }
-
-/** The messages that say what these of a client do, which `sentMessages` found to be as they were read. */
-export const readSentMessages = (given: unknown): ChatMessage[] =>
-  (given as ChatMessage[]).map(({ content, ...message }) => ({
-    ...message,
-    content: Array.isArray(content)
-      ? content.map((part) => parseContentPart(part, message.role, 'messages'))
-      : (content ?? ''),
-  }))

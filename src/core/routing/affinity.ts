@@ -1,9 +1,9 @@
 import { crc32 } from 'node:zlib'
 import type { Candidate } from '../calls/call-job.ts'
-import type { Offer } from '../catalog/catalog.ts'
+import type { Sort } from '../calls/provider-preferences.ts'
+import type { Offer, Wire } from '../catalog/catalog.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { likelyPrice, NO_CACHE } from './likely-cost.ts'
-import type { OfferOrder } from './offer-preferences.ts'
 
 /**
  * A conversation stays with the offer whose provider has its prompt in its cache. Where nothing is remembered, its hash
@@ -44,7 +44,11 @@ const COLD = { read: 0, written: 1 }
  * the dearer one. Never against the priority of the catalog, a weight of 0, the client's wire, or another order of the
  * request.
  */
-export function mayStay(offer: Offer, first: Offer, { pinned, sort, wire }: OfferOrder): boolean {
+export function mayStay(
+  offer: Offer,
+  first: Offer,
+  { pinned, sort, wire }: { pinned: readonly unknown[]; sort: Sort | undefined; wire?: Wire | undefined },
+): boolean {
   if (offer === first) return true
   if (pinned.length > 0 || offer.weight === 0) return false
   switch (sort) {

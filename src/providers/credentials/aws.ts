@@ -1,8 +1,8 @@
 import { createHash, createHmac } from 'node:crypto'
 import { SignatureV4 } from '@smithy/signature-v4'
 import { openEventStream } from './aws-event-stream.ts'
-import type { SecretUse } from './create-sign.ts'
 import { CredentialsFailure } from './credentials-failure.ts'
+import type { SecretUse } from './secret-use.ts'
 
 /** The name of Bedrock in signatures, at each of its hosts. */
 const SERVICE = 'bedrock'

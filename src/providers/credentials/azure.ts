@@ -1,6 +1,6 @@
 import type { ProviderCredentials } from '../../core/catalog/provider-credentials.ts'
 import { type AccessToken, postForm, readToken } from './access-tokens.ts'
-import type { SecretUse } from './create-sign.ts'
+import type { SecretUse } from './secret-use.ts'
 
 const TOKEN_URL = 'https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token'
 const SCOPE = 'https://cognitiveservices.azure.com/.default'

@@ -1,18 +1,8 @@
-import type { CredentialsKind, ProviderCredentials } from '../../core/catalog/provider-credentials.ts'
-import type { Sign, WireRequest } from '../wire.ts'
+import type { CredentialsKind } from '../../core/catalog/provider-credentials.ts'
+import type { Sign } from '../wire.ts'
 import { AccessTokens } from './access-tokens.ts'
 import { CredentialsFailure } from './credentials-failure.ts'
-
-/** Adds to a converted request what its provider takes instead of the key. Throws CredentialsFailure. */
-export type SecretUse = (given: {
-  request: WireRequest
-  /** Null: the provider has no key, and the machine's own identity is used. */
-  secret: string | null
-  credentials: ProviderCredentials
-  tokens: AccessTokens
-  /** Unix milliseconds. */
-  now: () => number
-}) => Promise<WireRequest>
+import type { SecretUse } from './secret-use.ts'
 
 /** The makers' libraries are loaded with the first request that needs them. */
 const USES: Record<CredentialsKind, () => Promise<SecretUse>> = {

@@ -1,8 +1,8 @@
 import { GoogleAuth, JWT } from 'google-auth-library'
 import { googleKey, type ProviderCredentials } from '../../core/catalog/provider-credentials.ts'
 import { type AccessToken, postForm, readToken } from './access-tokens.ts'
-import type { SecretUse } from './create-sign.ts'
 import { CredentialsFailure } from './credentials-failure.ts'
+import type { SecretUse } from './secret-use.ts'
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 const TOKEN_URL = 'https://oauth2.googleapis.com/token'
