@@ -43,6 +43,11 @@ const stack = testStack({
   models: {
     'test/plain': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-12' }] },
     'test/reasons': { reasoning: true, offers: [{ at: 'alpha', model: 'reasoning-5.words-12' }] },
+    // Its provider refuses reasoning of its own that comes back without its signature.
+    'test/signs': {
+      reasoning: true,
+      offers: [{ at: 'beta', model: 'reasoning-5.words-12.tag-signs', wire: 'anthropic-messages' }],
+    },
     'test/echo': [{ at: 'alpha', model: 'echo' }],
     'test/private': [{ at: 'private', model: 'words-12' }],
     'test/quick': [{ at: 'alpha', model: 'words-12.rate-40' }],
@@ -337,6 +342,38 @@ describe('a stored response', () => {
     expect(await deleted.json()).toMatchObject({ id: final.id, deleted: true })
     await expect(client.responses.retrieve(final.id)).rejects.toMatchObject(notFound)
   })
+
+  test.each(['its id', 'the id of its reasoning'])(
+    'a tool loop continues by %s with the signatures of its reasoning, which its client did not ask for and never sees',
+    async (by) => {
+      const asks = { model: 'test/signs', tools: [FIND_TRAIN] }
+      const first = await client.responses.create({ ...asks, input: TOOL_QUESTION })
+      expect(first.output).toMatchObject([{ type: 'reasoning' }, { type: 'function_call' }])
+      const read = await client.responses.retrieve(first.id)
+      expect(read.output).toEqual(first.output)
+      const sent = JSON.stringify([first, read])
+      for (const secret of ['sealed', 'encrypted', 'signature']) expect(sent).not.toContain(secret)
+      const items = (first.output as { id: string }[]).map(({ id }) => ({
+        type: 'item_reference' as const,
+        id,
+      }))
+      const [call] = callsOf(first)
+      const output = { type: 'function_call_output' as const, call_id: call!.call_id, output: 'At 10:04.' }
+      const second = await client.responses.create({
+        ...asks,
+        ...(by === 'its id'
+          ? { previous_response_id: first.id, input: [output] }
+          : { input: [{ role: 'user', content: TOOL_QUESTION }, ...items, output] }),
+      })
+      expect(second.status).toBe('completed')
+      expect(asked()[1]!.content).toMatchObject([
+        { type: 'thinking', signature: 'c2ltdWxhdGVkIHRoaW5raW5n' },
+        { type: 'tool_use' },
+      ])
+      const { data } = await client.responses.inputItems.list(second.id)
+      expect(JSON.stringify(data)).not.toContain('sealed')
+    },
+  )
 
   test('is continued, with its tools, by its id or by the ids of its items', async () => {
     const first = await client.responses.create({

@@ -129,14 +129,16 @@ export function readInput(
         media.push({ type: 'text', text: `Content of the tool result ${item.call_id}:` }, ...others)
         return
       }
-      case 'reasoning':
-        if (typeof item.encrypted_content === 'string') {
-          const opened = openReasoning(item.encrypted_content)
-          if (opened && opened.signed.length > 0) details.push({ data: item.encrypted_content })
+      case 'reasoning': {
+        const encrypted = item.encrypted_content ?? item.sealed_reasoning
+        if (typeof encrypted === 'string') {
+          const opened = openReasoning(encrypted)
+          if (opened && opened.signed.length > 0) details.push({ data: encrypted })
           thought = opened?.text ?? textOf(item)
           if (opened === null && thought === '') ignored.push(`${path}.encrypted_content`)
         } else thought = textOf(item)
         return
+      }
       case 'compaction':
       case 'compaction_summary': {
         const summary = openReasoning(String(item.encrypted_content))

@@ -7,6 +7,19 @@ export type StoredItem = Fields & { id: string }
 /** A response object of the API. */
 export type ResponseObject = Record<string, unknown> & { id: string; status: string; output: StoredItem[] }
 
+const SEALED_MEMBER = '"sealed_reasoning":'
+
+/** A stored item as its client sees it: without what is sealed for the turns that continue it. */
+export const shownItem = ({ sealed_reasoning: _, ...item }: StoredItem): StoredItem => item
+
+/** The same of a stored response, JSON. */
+export function shownResponse(stored: string): string {
+  // In texts the quotation marks are escaped.
+  if (!stored.includes(SEALED_MEMBER)) return stored
+  const response = JSON.parse(stored) as ResponseObject
+  return JSON.stringify({ ...response, output: response.output.map(shownItem) })
+}
+
 /** Ids of items end in the id of the call that they were made by; those of its input have a number before it. */
 const CALL_OF_ITEM = /^(in_\d+_)?.*(chatcmpl_[0-9A-Z]{26})$/
 
@@ -132,7 +145,7 @@ function partsOf(content: unknown, role?: unknown): unknown {
 
 /** Of a reasoning item one of these is read: its encrypted content if it opens, its text, its summary. */
 function reasoningOf(
-  { content, summary, encrypted_content: encrypted }: Fields,
+  { content, summary, encrypted_content: encrypted, sealed_reasoning: sealed }: Fields,
   isReadable: (encrypted: string) => boolean,
 ): Fields {
   if (typeof encrypted === 'string' && isReadable(encrypted))
@@ -140,6 +153,8 @@ function reasoningOf(
   const texts = (parts: unknown) =>
     (Array.isArray(parts) ? parts : []).filter(isObject).map((part) => pick(part, ['type', 'text']))
   const text = texts(content)
+  if (typeof sealed === 'string' && isReadable(sealed))
+    return { summary: [], content: text, sealed_reasoning: sealed }
   return text.some((part) => part.text) ? { summary: [], content: text } : { summary: texts(summary) }
 }
 

@@ -23,7 +23,9 @@ export function responseEvents(response: ResponseObject): OutputEvent[] {
     declaredTools: new Map(
       items.flatMap((item) => ('call_id' in item ? [[item.id, toolOf(item)] as const] : [])),
     ),
-    ...(items.some((item) => 'encrypted_content' in item) && { sealReasoning: encryptedIn(items) }),
+    ...(items.some((item) => 'encrypted_content' in item)
+      ? { sealReasoning: encryptedIn(items) }
+      : { keepReasoning: () => '' }),
     // Its delta is what is encrypted already.
     ...(items.some(({ type }) => type === 'compaction') && { sealSummary: (text: string) => text }),
   })

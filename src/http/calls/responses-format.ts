@@ -87,12 +87,12 @@ export class ResponsesFormat implements ResponseFormat {
     return this.renderer
   }
 
-  /** The response that ends in this frame, which was not rendered yet. */
+  /** The response to store that ends in this frame, which was not rendered yet. */
   responseOf(envelope: ResponseEnvelope, frame: FinishFrame | WholeFrame): ResponseObject {
-    if (frame[0] === 'finish') return this.renderer!.ended(frame)
+    if (frame[0] === 'finish') return this.renderer!.ended(frame, true)
     const [, candidate, message, reason, usage] = frame
     const head = headOf(envelope, candidate)
-    return this.ended(head, this.outputOf(head, message), reason, usage)
+    return this.ended(head, this.outputOf(head, message), reason, usage, true)
   }
 
   whole(head: CompletionHead, [, , message, reason, usage]: WholeFrame): string {
@@ -119,11 +119,12 @@ export class ResponsesFormat implements ResponseFormat {
     output: ResponseOutput,
     reason: FinishReason,
     usage: ReportedUsage | null,
+    toStore = false,
   ): ResponseObject {
     const { status, why } = endOf(reason)
     return this.response(head, status, {
       incomplete_details: why && { reason: why },
-      output: output.items(status),
+      output: output.items(status, toStore),
       usage: usage && usageBody(usage),
     })
   }
@@ -181,8 +182,8 @@ class EventRenderer implements StreamRenderer {
     return this.begun() + this.events(this.output.add(delta))
   }
 
-  ended([, reason, usage]: FinishFrame): ResponseObject {
-    return this.format.ended(this.head, this.output, reason, usage)
+  ended([, reason, usage]: FinishFrame, toStore = false): ResponseObject {
+    return this.format.ended(this.head, this.output, reason, usage, toStore)
   }
 
   finish(frame: FinishFrame): string {

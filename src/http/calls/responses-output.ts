@@ -13,6 +13,8 @@ export interface OutputOptions {
   declaredTools: ReadonlyMap<string, DeclaredTool>
   /** Encrypts reasoning for `encrypted_content`; absent: it was not asked for. */
   sealReasoning?: SealReasoning | undefined
+  /** Encrypts signed reasoning for the stored response alone; absent: it is not stored, or encrypted for its client too. */
+  keepReasoning?: SealReasoning | undefined
   /** Encrypts the text, which is a summary of the conversation: the output is one item `compaction`. Absent: it is an answer. */
   sealSummary?: ((text: string) => string) | undefined
 }
@@ -49,8 +51,7 @@ export class ResponseOutput {
       case 'refusal':
         return this.#addText('msg', delta[0], delta[1], (place) => new TextItem(place, MESSAGE))
       case 'reasoning': {
-        const { sealReasoning } = this.#options
-        return this.#addText('rs', delta[0], delta[1], (place) => new ReasoningItem(place, sealReasoning))
+        return this.#addText('rs', delta[0], delta[1], (place) => new ReasoningItem(place, this.#options))
       }
       case 'signed':
         return this.#sign(delta[1])
@@ -75,9 +76,11 @@ export class ResponseOutput {
     return [...this.#open.values()].flatMap((item) => item.close(item === last ? status : 'completed'))
   }
 
-  /** The current items. @param status as in `close` */
-  items(status: ItemStatus): StoredItem[] {
-    return this.#items.map((item, index) => item.body(index < this.#items.length - 1 ? 'completed' : status))
+  /** The current items. @param status as in `close`. @param toStore with what only the stored response has */
+  items(status: ItemStatus, toStore = false): StoredItem[] {
+    return this.#items.map((item, index) =>
+      item.body(index < this.#items.length - 1 ? 'completed' : status, toStore),
+    )
   }
 
   #addText(name: string, kind: PartKind, text: string, make: (place: Place) => TextItem): OutputEvent[] {
@@ -89,12 +92,11 @@ export class ResponseOutput {
 
   /** Signs the open reasoning, or reasoning without a text. */
   #sign(signed: SignedReasoning): OutputEvent[] {
-    const { sealReasoning } = this.#options
-    if (!sealReasoning) return []
+    if (!(this.#options.sealReasoning ?? this.#options.keepReasoning)) return []
     const known = this.#open.get('rs')
     if (known instanceof ReasoningItem) return known.sign(signed)
     const ended = this.#endTexts()
-    return [...ended, ...this.#begin('rs', (place) => new ReasoningItem(place, sealReasoning)).sign(signed)]
+    return [...ended, ...this.#begin('rs', (place) => new ReasoningItem(place, this.#options)).sign(signed)]
   }
 
   #addCall(call: ToolCallDelta): OutputEvent[] {
@@ -138,7 +140,7 @@ interface Place {
 }
 
 interface OutputItem {
-  body(status: ItemStatus): StoredItem
+  body(status: ItemStatus, toStore?: boolean): StoredItem
   close(status: ItemStatus): OutputEvent[]
 }
 
@@ -223,13 +225,13 @@ class TextItem implements OutputItem {
 
 /** Reasoning, also encrypted if that was asked for: clients pass it back so where they drop its text. */
 class ReasoningItem extends TextItem {
-  readonly #seal: OutputOptions['sealReasoning']
+  readonly #options: OutputOptions
   readonly #signed: SignedReasoning[] = []
   #sealed: { text: string; encrypted: string } | null = null
 
-  constructor(place: Place, seal: OutputOptions['sealReasoning']) {
+  constructor(place: Place, options: OutputOptions) {
     super(place, REASONING)
-    this.#seal = seal
+    this.#options = options
   }
 
   sign(signed: SignedReasoning): OutputEvent[] {
@@ -238,14 +240,17 @@ class ReasoningItem extends TextItem {
     return this.begin()
   }
 
-  override body(status: ItemStatus): StoredItem {
+  override body(status: ItemStatus, toStore = false): StoredItem {
     const body = super.body(status)
-    if (!this.#seal) return body
+    const { sealReasoning: seal, keepReasoning: keep } = this.#options
     const text = this.textOf('reasoning')
+    if (!seal) {
+      const isKept = toStore && keep && this.#signed.length > 0
+      return isKept ? { ...body, sealed_reasoning: keep({ text, signed: this.#signed }) } : body
+    }
     if ((text === '' && this.#signed.length === 0) || status === 'in_progress')
       return { ...body, encrypted_content: null }
-    if (this.#sealed?.text !== text)
-      this.#sealed = { text, encrypted: this.#seal({ text, signed: this.#signed }) }
+    if (this.#sealed?.text !== text) this.#sealed = { text, encrypted: seal({ text, signed: this.#signed }) }
     return { ...body, encrypted_content: this.#sealed.encrypted }
   }
 }

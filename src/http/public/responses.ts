@@ -110,7 +110,8 @@ function responder(app: FastifyInstance, path: string) {
     const previous = previousId === null ? null : responseIdOf(previousId)
     const echoed = { background: isBackground, metadata, previous_response_id: previous }
     const sealSummary = compacts ? (text: string) => seal({ text, signed: [] }) : undefined
-    const written = { declaredTools, sealReasoning, sealSummary }
+    const keepReasoning = isKept ? seal : undefined
+    const written = { declaredTools, sealReasoning, keepReasoning, sealSummary }
     const format = new ResponsesFormat(call, written, echoed, isKept)
     const fingerprint = { surface: path, body: request.body }
     const options: ServeOptions = { fingerprint, format, ignored, preset }

@@ -9,7 +9,13 @@ import type {
 } from '../../calls/stored-responses/stored-response-store.ts'
 import type { Surface, SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
-import type { ResponseObject, ResponsePart, StoredItem } from '../../core/calls/responses-items.ts'
+import {
+  type ResponseObject,
+  type ResponsePart,
+  type StoredItem,
+  shownItem,
+  shownResponse,
+} from '../../core/calls/responses-items.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { callIdOfResponse, responseIdOf } from '../../core/kernel/ids.ts'
 import { readerOf, readStored } from '../account-api/stored-reads.ts'
@@ -115,7 +121,7 @@ export const storedResponsesRoute =
       const from = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
       if (after !== undefined && from === 0)
         throw invalid('after', '`after` is not the id of an item of this input.')
-      const data = ordered.slice(from, from + limit)
+      const data = ordered.slice(from, from + limit).map(shownItem)
       return {
         object: 'list',
         data,
@@ -149,7 +155,7 @@ async function currentResponse(
   store: Pick<StoredResponseStore, 'read'>,
   found: StoredResponse,
 ): Promise<string> {
-  const text = (await partOf(request, store, found, 'response')).response.toString()
+  const text = shownResponse((await partOf(request, store, found, 'response')).response.toString())
   switch (found.state) {
     case 'ended':
     case 'running':
