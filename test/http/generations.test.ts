@@ -50,6 +50,30 @@ async function captured(id: string): Promise<bigint> {
   return row!.paid
 }
 
+describe('GET /v2/generation', () => {
+  test('is a call with every field that OpenRouter’s libraries demand, and amounts as numbers', async () => {
+    const { id } = await ask(owner, { model: 'test/plain' })
+    const { cost_usd: cost, usage } = await found(id)
+    const response = await getAs(owner.key, `${stack.url}/v2/generation?id=${id}`)
+    const { data } = (await response.json()) as { data: Record<string, unknown> }
+    expect(data).toMatchObject({
+      ...{
+        id,
+        model: 'test/plain',
+        is_byok: false,
+        streamed: false,
+        cancelled: false,
+        finish_reason: 'stop',
+      },
+      ...{ tokens_prompt: usage.prompt_tokens, tokens_completion: usage.completion_tokens },
+      ...{ total_cost: Number(cost), usage: Number(cost), provider_name: null, upstream_id: null },
+    })
+    const demanded = Object.values(data).filter((value) => value !== undefined)
+    expect(demanded).toHaveLength(44)
+    expect(await getAs(owner.key, `${stack.url}/v2/generation?id=none`)).toMatchObject({ status: 404 })
+  })
+})
+
 describe('GET /v1/generations/{id}', () => {
   test('says right after the answer what the call used and cost, to the last pico', async () => {
     const calls = await Promise.all(

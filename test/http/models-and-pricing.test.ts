@@ -115,6 +115,7 @@ describe('GET /v2/models', () => {
 
   test('lists the catalog for the client libraries, without targets and costs', async () => {
     const { data } = (await (await ask('/v2/models')).json()) as { data: Array<Record<string, unknown>> }
+    expect(await (await ask('/v2/models/count')).json()).toEqual({ data: { count: data.length } })
     expect(data[0]).toMatchObject({ id: 'auto' })
     expect(data.map(({ id }) => id)).toEqual(expect.arrayContaining(['test/plain', 'test/open', 'gpt-test']))
     const plain = data.find(({ id }) => id === 'test/plain')!

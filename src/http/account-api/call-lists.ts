@@ -17,6 +17,7 @@ import {
 } from '../../core/api/calls.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
+import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
 import { CALL_PAGE } from '../../core/billing/call-position.ts'
 import { TIME_RANGE } from '../../core/billing/usage-query.ts'
 import { TIME_ZONE, zonedTimeRange } from '../../core/billing/zoned-time-range.ts'
@@ -30,6 +31,7 @@ import { byReadingKey, bySession, callReader, noStore, type ReportAccess } from 
 import { askedPage, type CallPageQuery, callPage, SearchText } from './call-page.ts'
 import { byokFailures, type CallReader, callView, isRescued, ownAttempts } from './call-view.ts'
 import { CSV_PAGE, REPORT_FORMAT, reportFormat, streamCallsCsv } from './report-format.ts'
+import { routerGeneration } from './router-generation.ts'
 
 /** What a list of calls is asked for besides the period, and its JSON. */
 interface CallList {
@@ -60,9 +62,9 @@ export const usageCallsRoute =
       },
     })
 
-/** GET /v1/generations/{id}: the result and cost of a call of the key's account. */
+/** GET /v1/generations/{id}: the result and cost of a call of the key's account. Under /v2 also `/generation?id=`, as OpenRouter has it. */
 export const generationsRoute =
-  (path: string): FastifyPluginAsyncTypebox =>
+  (path: string, { isExtended }: Pick<Surface, 'isExtended'>): FastifyPluginAsyncTypebox =>
   async (app) => {
     const { reports } = app.billing
     const slots = lookupSlots()
@@ -71,13 +73,20 @@ export const generationsRoute =
       params: OfId,
       response: { 200: GenerationDetail },
     }
-    app.get(path, { onRequest: [app.requireKey], onSend: noStore, schema }, async (request) => {
+    const found = async (request: FastifyRequest, ofResponse: string) => {
       const key = askingKey(request)
       const reader = callReader(key)
-      const id = callIdOfResponse(request.params.id)
+      const id = callIdOfResponse(ofResponse)
       const find = settledCall(reports, id, key.accountId, ' Send the `id` of a response.')
       return callDetail(await slots.run(key.accountId ?? key.keyId, find), reader)
-    })
+    }
+    const read = { onRequest: [app.requireKey], onSend: noStore }
+    app.get(path, { ...read, schema }, (request) => found(request, request.params.id))
+    if (!isExtended) return
+    const querystring = Type.Object({ id: Type.String() })
+    app.get('/v2/generation', { ...read, schema: { hide: true, querystring } }, async (request) => ({
+      data: routerGeneration(await found(request, request.query.id)),
+    }))
   }
 
 const FILTERS = {

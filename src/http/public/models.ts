@@ -38,7 +38,10 @@ export const modelsRoute =
     })
   }
 
-/** GET /v2/models: `auto` and the models that the key may name; in pages of the messages wire for its clients. */
+/**
+ * GET /v2/models: `auto` and the models that the key may name; in pages of the messages wire for its clients. Beside it their count,
+ * as the libraries of OpenRouter read it.
+ */
 export const catalogModelsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
@@ -52,6 +55,9 @@ export const catalogModelsRoute =
       if (!isMessagesClient(request)) return { ...list, data }
       return messagesModelPage(data, request.query as Record<string, string | string[] | undefined>)
     })
+    app.get(`${path}/count`, { onRequest: [app.requireKey], schema: { hide: true } }, async (request) => ({
+      data: { count: publicModelList(catalog(), allowedFor(request)).data.length },
+    }))
   }
 
 /** GET /v2/models/{id}: one of them. The slash of an id may be percent-encoded. */
