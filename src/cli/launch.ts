@@ -2,7 +2,13 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { parseArgs } from 'node:util'
 import { SETTINGS } from '../config.ts'
-import { AGENTS, type Agent, agentSettings, type LaunchedAgentId } from '../core/api/agent-settings.ts'
+import {
+  AGENTS,
+  type Agent,
+  type AgentFacts,
+  agentSettings,
+  type LaunchedAgentId,
+} from '../core/api/agent-settings.ts'
 import { admin } from './admin.ts'
 import { readUsd } from './command-input.ts'
 import { UsageError } from './run-command.ts'
@@ -54,7 +60,7 @@ export async function launch(
   const model = options.model ?? agent.model
   const key = await keyOf(agent, options, environment)
   try {
-    await checkModel(origin, model, key.secret)
+    await checkModel(agent, { origin, model, apiKey: key.secret })
     const settings = agentSettings(agent.id, { origin, apiKey: key.secret, model })
     const names = Object.keys(settings.variables)
     say(`${agent.name} with ${model} at ${origin}/v2, ${key.about}`)
@@ -108,16 +114,25 @@ async function keyOf(
   }
 }
 
-/** Throws with the gateway's own words if it cannot be reached, refuses the key or has no such model. */
-async function checkModel(origin: string, model: string, apiKey: string): Promise<void> {
+/**
+ * Throws if the gateway cannot be reached, in its own words if it refuses the key or has no such model, and if the model takes no
+ * tools: agents retry the refusal of such a call for a minute.
+ */
+async function checkModel({ id, name }: Agent, { origin, model, apiKey }: AgentFacts): Promise<void> {
   const url = `${origin}/v2/models/${encodeURIComponent(model)}`
   const headers = { authorization: `Bearer ${apiKey}` }
   const signal = AbortSignal.timeout(CHECK_TIMEOUT_MS)
   const response = await fetch(url, { headers, signal }).catch((cause: Error) => {
     throw new Error(`no gateway answers at ${origin}: start it, or name it with --url`, { cause })
   })
-  if (response.ok) return void (await response.body?.cancel())
-  const { error } = (await response.json().catch(() => ({}))) as { error?: { message?: string } }
+  const { error, supported_parameters: parameters } = (await response.json().catch(() => ({}))) as {
+    error?: { message?: string }
+    supported_parameters?: string[]
+  }
+  if (response.ok) {
+    if (id === 'aider' || parameters?.includes('tools') !== false) return
+    throw new Error(`${model} takes no tools, which ${name} needs: choose another with --model`)
+  }
   throw new Error(error?.message ?? `${url} answered ${response.status}`)
 }
 

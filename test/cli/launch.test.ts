@@ -15,11 +15,15 @@ import { ofRunner } from '../helpers/stack-part.ts'
 const ledger = testLedger()
 const redis = testRedis()
 const KEY = 'sk-sy-test'
-/** A gateway as far as the command asks it: it has one model. */
+const MODELS: Record<string, object> = {
+  'test/one': { supported_parameters: ['temperature', 'tools'] },
+  'test/no-tools': { supported_parameters: ['temperature'] },
+}
+/** A gateway as far as the command asks it: it has some models. */
 const gateway = createServer((request, response) => {
-  const isKnown = request.url === `/v2/models/${encodeURIComponent('test/one')}`
-  response.writeHead(isKnown ? 200 : 404, { 'content-type': 'application/json' })
-  response.end(isKnown ? '{}' : '{"error":{"message":"Model not found."}}')
+  const model = MODELS[decodeURIComponent(request.url?.replace('/v2/models/', '') ?? '')]
+  response.writeHead(model ? 200 : 404, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(model ?? { error: { message: 'Model not found.' } }))
 })
 let url: string
 let folder: string
@@ -128,6 +132,13 @@ test.each([
   [['claude', '--limit', 'much'], '--limit'],
 ])('%j is refused', async (args, words) => {
   await expect(run(args)).rejects.toThrow(words)
+})
+
+test('a model without tools is refused before its agent starts, except to aider, which uses none', async () => {
+  const args = ['--model', 'test/no-tools']
+  const key = { SHUNTYARD_API_KEY: KEY }
+  await expect(run(['codex', ...args], key)).rejects.toThrow('test/no-tools takes no tools')
+  expect(await run(['aider', ...args], key)).toBe(7)
 })
 
 test('a program that is missing is named with how to install it', async () => {
