@@ -97,6 +97,7 @@ export const AGENT_MODELS = {
     ...ALONE,
     offers: [{ at: 'marimba', model: 'echo.tag-agent', wire: 'google-generate-content' }],
   },
+  'agent/responses': { ...ALONE, offers: [{ at: 'theorbo', model: 'echo.tag-agent', wire: 'responses' }] },
 } as const satisfies TestModels
 
 /** Words that name a provider or its target; no answer may hold one. */

@@ -123,10 +123,10 @@ function callsOf(request: SimulatedRequest, { parallelCalls }: Behaviour): Wante
   if (toolChoice === 'none') return []
   const scripted = scriptedCalls(prompt)
   const wanted =
-    scripted.length > 0
-      ? scripted.filter(({ name }) => tools.some((tool) => tool.name === name))
-      : [prompt, ...toolResults].flatMap((from) => namedCalls(tools, from))
-  const left = wanted.slice(0, CALLS_MAX).slice(toolResults.length)
+    scripted.length > 0 ? scripted : [prompt, ...toolResults].flatMap((from) => namedCalls(tools, from))
+  const left = wanted
+    .slice(toolResults.length, CALLS_MAX)
+    .filter(({ name }) => tools.some((tool) => tool.name === name))
   const demanded =
     typeof toolChoice === 'object' ? tools.find(({ name }) => name === toolChoice.name) : undefined
   const [tool] = demanded ? [demanded] : toolChoice === 'required' && left.length === 0 ? tools : []

@@ -40,7 +40,7 @@ export const AGENTS = [
     name: 'pi',
     model: 'gpt-4.1',
     program: 'pi',
-    install: 'npm install -g @mariozechner/pi-coding-agent',
+    install: 'npm install -g @earendil-works/pi-coding-agent',
   },
   {
     id: 'cline',

@@ -12,6 +12,7 @@ export const AGENT_TARGETS = {
   'agent/chat': 'chat completions',
   'agent/messages': 'messages',
   'agent/generate': 'generateContent',
+  'agent/responses': 'responses',
 } as const
 export type AgentTarget = keyof typeof AGENT_TARGETS
 

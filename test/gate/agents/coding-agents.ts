@@ -16,46 +16,57 @@ export interface CodingAgent {
   command: string
   /** What keeps a run without a terminal, updates and data of its own; nothing that points it anywhere. */
   env?: Record<string, string>
+  /** A shell line that ends what it leaves running. */
+  after?: string
   /** What the prompt holds for the simulated model: calls of the agent's tools, or an edit as text. */
   script: (folder: string) => string
   /** How it uses the MCP server `gate`, whose parts are in `$MCP_SERVER`, and as JSON in `$MCP_JSON`. Absent: it has none. */
   mcp?: {
     /** Shell lines that make the server known, before the command. */
     setup?: string
-    /** The call that has its tools loaded. Absent: they are there. */
+    /** The call that has its tools loaded, which a resumed session may need again. Absent: they are there. */
     search?: string
     /** The name of a tool of it, for the model. */
     tool: (name: string) => string
+    /** The tool of the agent that calls it by its name. Absent: the model does. */
+    by?: string
     /** The shell command that goes on with an interrupted session. */
     resume: string
+    /** What the script of the agent itself records. */
+    records?: readonly string[]
   }
 }
 
 /**
- * A script of ten turns with the tools of the MCP server between those of the agent: two calls at once, one that fails, and
- * one in whose middle the agent is interrupted.
+ * A script of ten turns with the tools of the MCP server before and after those of the agent: two calls at once, one that fails,
+ * and one in whose middle the agent is interrupted.
  */
-export function withMcp(script: string, { search, tool }: NonNullable<CodingAgent['mcp']>): string {
-  const [read = '', ...rest] = script.split('\n')
-  const record = (text: string) => call(tool('record'), { text })
-  const before = [record('one'), record('two'), `+ ${record('three')}`, call(tool('refuse'), { text: 'no' })]
-  return [
-    read,
-    ...(search ? [search] : []),
-    ...before,
-    record('wait'),
-    ...rest,
-    record('four'),
-    record('five'),
-  ].join('\n')
+export function withMcp(script: string, { search, tool, by }: NonNullable<CodingAgent['mcp']>): string {
+  const ask = (name: string, text: string) =>
+    by ? call(by, { name: tool(name), arguments: { text } }) : call(tool(name), { text })
+  const record = (text: string) => ask('record', text)
+  const before = [record('one'), record('two'), `+ ${record('three')}`, ask('refuse', 'no')]
+  return [search ?? [], before, record('wait'), search ?? [], script, record('four'), record('five')]
+    .flat()
+    .join('\n')
 }
 /** What is recorded in any case; `wait` may be recorded twice. */
 export const RECORDED = ['one', 'two', 'three', 'wait', 'four', 'five']
 
 const call = (tool: string, input: object): string => `${tool}(${JSON.stringify(input)})`
 
+/** Instead of its vendor's address, so that it does not wait for what cannot be reached. */
+const NOWHERE = 'http://127.0.0.1:9'
 const CLAUDE_OPTIONS =
-  '--permission-mode acceptEdits --allowedTools Bash,mcp__gate__record,mcp__gate__refuse --mcp-config "$MCP_JSON" < /dev/null'
+  '--permission-mode acceptEdits --allowedTools Bash,WebSearch,mcp__gate__record,mcp__gate__refuse --mcp-config "$MCP_JSON" < /dev/null'
+/** A subagent of Claude Code that records a text with the shell. */
+const subagent = (text: string): string =>
+  call('Agent', {
+    description: `Record ${text}`,
+    prompt: `Record it.\n${call('Bash', { command: `echo ${text} >> "$MCP_RECORD"`, description: 'Record' })}\nThen stop.`,
+    subagent_type: 'general-purpose',
+  })
+
 const CODEX_OPTIONS = '--dangerously-bypass-approvals-and-sandbox'
 
 export const CODING_AGENTS: readonly CodingAgent[] = [
@@ -64,9 +75,13 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     package: { registry: 'npm', name: '@anthropic-ai/claude-code', version: '2.1.332' },
     command: `claude -p "$PROMPT" ${CLAUDE_OPTIONS}`,
     mcp: {
-      search: call('ToolSearch', { query: 'select:mcp__gate__record,mcp__gate__refuse', max_results: 2 }),
+      search: call('ToolSearch', {
+        query: 'select:mcp__gate__record,mcp__gate__refuse,WebSearch',
+        max_results: 3,
+      }),
       tool: (name) => `mcp__gate__${name}`,
       resume: `claude -p 'Go on.' --continue ${CLAUDE_OPTIONS}`,
+      records: ['six', 'seven'],
     },
     env: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
     script: (folder) =>
@@ -74,11 +89,14 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
         call('Read', { file_path: `${folder}/${SOURCE_FILE}` }),
         call('Edit', { file_path: `${folder}/${SOURCE_FILE}`, old_string: WRONG, new_string: RIGHT }),
         call('Bash', { command: TEST_COMMAND, description: 'Run the test' }),
+        call('WebSearch', { query: 'How sums are added' }),
+        subagent('six'),
+        `+ ${subagent('seven')}`,
       ].join('\n'),
   },
   {
     id: 'codex',
-    package: { registry: 'npm', name: '@openai/codex', version: '0.169.0' },
+    package: { registry: 'npm', name: '@openai/codex', version: '0.171.0' },
     command: `codex exec ${CODEX_OPTIONS} "$PROMPT" < /dev/null`,
     mcp: {
       setup: `printf '\\n[mcp_servers.gate]\\ncommand = "node"\\nargs = ["%s", "%s"]\\n' "$MCP_SERVER" "$MCP_RECORD" >> ~/.codex/config.toml`,
@@ -111,6 +129,13 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     id: 'qwen-code',
     package: { registry: 'npm', name: '@qwen-code/qwen-code', version: '0.24.4' },
     command: 'qwen --auth-type openai --yolo "$PROMPT" < /dev/null',
+    mcp: {
+      setup: 'mkdir -p ~/.qwen\nprintf %s "$MCP_JSON" > ~/.qwen/settings.json',
+      search: call('tool_search', { query: 'select:mcp__gate__record,mcp__gate__refuse' }),
+      tool: (name) => `mcp__gate__${name}`,
+      by: 'tool_call',
+      resume: "qwen --auth-type openai --yolo --continue 'Go on.' < /dev/null",
+    },
     script: (folder) =>
       [
         call('read_file', { file_path: `${folder}/${SOURCE_FILE}` }),
@@ -129,8 +154,14 @@ export const sum = (a, b) => ${RIGHT}\n>>>>>>> REPLACE\n`,
   },
   {
     id: 'pi',
-    package: { registry: 'npm', name: '@mariozechner/pi-coding-agent', version: '0.73.1' },
+    package: { registry: 'npm', name: '@earendil-works/pi-coding-agent', version: '1.6.0' },
     command: 'pi --provider shuntyard --model "$MODEL" --print "$PROMPT" < /dev/null',
+    mcp: {
+      setup: `printf %s "$MCP_JSON" | sed 's/"args"/"exposure":"deferred","args"/' > ~/.pi/agent/mcp.json`,
+      search: call('tool_search', { query: 'record refuse' }),
+      tool: (name) => `mcp__gate__${name}`,
+      resume: 'pi --provider shuntyard --model "$MODEL" --continue --print "Go on." < /dev/null',
+    },
     env: { PI_OFFLINE: '1' },
     script: () =>
       [
@@ -143,7 +174,14 @@ export const sum = (a, b) => ${RIGHT}\n>>>>>>> REPLACE\n`,
     id: 'cline',
     package: { registry: 'npm', name: 'cline', version: '3.0.65' },
     command: 'cline "$PROMPT" < /dev/null',
-    env: { CLINE_SANDBOX: '1', CLINE_DATA_DIR: '.cline' },
+    mcp: {
+      setup: 'cline mcp install gate --yes -- node "$MCP_SERVER" "$MCP_RECORD"',
+      tool: (name) => `gate__${name}`,
+      // It resumes a session in a terminal only.
+      resume: 'cline "$PROMPT" < /dev/null',
+    },
+    env: { CLINE_API_BASE_URL: NOWHERE },
+    after: `kill "$(sed -n 's/.*"pid": \\([0-9]*\\).*/\\1/p' ~/.cline/data/locks/hub/production.json)"`,
     script: (folder) =>
       [
         call('read_files', { files: [{ path: `${folder}/${SOURCE_FILE}` }] }),
@@ -153,11 +191,17 @@ export const sum = (a, b) => ${RIGHT}\n>>>>>>> REPLACE\n`,
   },
 ]
 
-/** Agents of the registries that the gate does not run. */
+/** Agents that the gate does not run. */
 export const AGENTS_NOT_RUN = [
   {
     name: 'Gemini CLI',
     package: '@google/gemini-cli 0.61.0',
     reason: 'it speaks generateContent only, a surface that the gateway does not serve',
   },
+  {
+    name: 'Kilo',
+    package: '@kilocode/cli 7.7.7',
+    reason: 'it waits minutes for its vendor’s network before each task',
+  },
+  { name: 'Goose', package: 'none', reason: 'npm and PyPI have libraries of it, and not its program' },
 ] as const

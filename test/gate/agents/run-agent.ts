@@ -9,7 +9,8 @@ import { agentSetup } from '../../../web/lib/agent-setups.ts'
 import { type CodingAgent, RECORDED, RIGHT, SOURCE_FILE, TEST_FILE, WRONG, withMcp } from './coding-agents.ts'
 
 const MCP_SERVER = join(import.meta.dirname, 'mcp-server.mjs')
-const RUN_TIMEOUT_MS = 120_000
+/** Some wait for their vendor's network first. */
+const RUN_TIMEOUT_MS = 240_000
 const LOOK_EVERY_MS = 100
 /** What an interrupted agent has to end by itself. */
 const INTERRUPT_MS = 5_000
@@ -34,8 +35,8 @@ interface AgentRun {
 export async function runAgent(agent: CodingAgent, { url, key, model, programs }: AgentRun): Promise<void> {
   const home = await mkdtemp(join(tmpdir(), 'shuntyard-gate-agent-'))
   const folder = join(home, 'repository')
+  await createRepository(folder)
   try {
-    await createRepository(folder)
     const setup = agentSetup(agent.id, { origin: url, apiKey: key, model })
     const recordFile = join(home, 'record')
     const recorded = async () => (await readFile(recordFile, 'utf8').catch(() => '')).trim().split('\n')
@@ -59,7 +60,7 @@ export async function runAgent(agent: CodingAgent, { url, key, model, programs }
       assert.ok(await isWaiting!(), `the server was not called: ${output}`)
       output = await runShell([setup, mcp.setup ?? '', mcp.resume].join('\n'), folder, env)
       const texts = await recorded()
-      const missing = RECORDED.filter((text) => !texts.includes(text))
+      const missing = [...RECORDED, ...(mcp.records ?? [])].filter((text) => !texts.includes(text))
       assert.deepEqual(missing, [], `calls of the server are missing: ${output}`)
     }
     const source = await readFile(join(folder, SOURCE_FILE), 'utf8')
@@ -70,6 +71,7 @@ export async function runAgent(agent: CodingAgent, { url, key, model, programs }
     )
     assert.ok(await hasPassed, `the test was not run: ${output}`)
   } finally {
+    if (agent.after) await runShell(agent.after, folder, { HOME: home, PATH: process.env.PATH })
     await rm(home, { recursive: true, force: true, maxRetries: 3 })
   }
 }

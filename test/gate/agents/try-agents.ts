@@ -5,6 +5,7 @@ import {
   AGENT_TARGETS,
   AGENTS_PAGE,
   type AgentTarget,
+  type AllAgentEvidence,
   readAgentEvidence,
   withAgentTable,
 } from './agent-evidence.ts'
@@ -22,7 +23,7 @@ export async function tryAgents(
   { url, key }: { url: string; key: string },
   log: (line: string) => void,
 ): Promise<boolean> {
-  const evidence = readAgentEvidence()
+  const tried: AllAgentEvidence = {}
   let isWhole = true
   for (const agent of agents) {
     const { registry, name, version } = agent.package
@@ -37,8 +38,10 @@ export async function tryAgents(
       isWhole &&= outcomes[model] === 'passed'
       log(`  ${model.padEnd(16)} ${outcomes[model]}`)
     }
-    evidence[agent.id] = { date: new Date().toISOString(), version: `${name} ${version}`, outcomes }
+    tried[agent.id] = { date: new Date().toISOString(), version: `${name} ${version}`, outcomes }
   }
+  // Another run may have written its agents meanwhile.
+  const evidence = { ...readAgentEvidence(), ...tried }
   await writeFile(AGENT_EVIDENCE_FILE, `${JSON.stringify(evidence, null, 2)}\n`)
   await writeFile(AGENTS_PAGE, withAgentTable(await readFile(AGENTS_PAGE, 'utf8'), evidence))
   return isWhole
