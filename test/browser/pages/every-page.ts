@@ -117,7 +117,7 @@ test('the page of a model has its paragraph, what it can do, and its days as a c
   await page.goto(`${stack.url}/models/acme/swift`)
   await page.getByText(known.description).waitFor()
   const panel = page.getByRole('region', { name: 'Performance' })
-  await panel.locator('svg rect').first().waitFor()
+  await panel.locator('svg circle').first().waitFor()
   await panel.getByRole('radio', { name: 'Uptime' }).check()
   await panel.getByText('Share of successful attempts by day, UTC.').waitFor()
   await panel.locator('summary').click()
