@@ -1,6 +1,10 @@
 import type { ChatMessage } from '../core/calls/chat-request.ts'
 import type { Annotation, FinishReason, ToolCallDelta } from '../core/calls/completion.ts'
 import { type ContentPart, isAddress } from '../core/calls/content-part.ts'
+import { HOSTED_DONE, isHostedItem, isHostedProgress } from '../core/calls/hosted-events.ts'
+import { isOpened } from '../core/calls/hosted-tools.ts'
+import { usesUnstated } from '../core/calls/provider-tools.ts'
+import type { Usage } from '../core/calls/usage.ts'
 import { makerOf, type Offer } from '../core/catalog/catalog.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import {
@@ -49,7 +53,7 @@ export const openaiResponses: WireMapping = {
 
 /** The body of a request on the responses wire. Nothing is stored at the provider, and nothing there is referred to. */
 export function requestBody(request: ChatAttempt): string {
-  const { offer, completionLimit } = request
+  const { offer, completionLimit, hosted } = request
   const { quirks = {} } = offer.provider
   const parameters = acceptedParameters(request)
   const { reasoning_effort: effort, top_logprobs: topLogprobs, passed } = parameters
@@ -59,18 +63,21 @@ export function requestBody(request: ChatAttempt): string {
   const include = [
     ...(request.extended && offer.reasons ? ['reasoning.encrypted_content'] : []),
     ...(parameters.logprobs ? ['message.output_text.logprobs'] : []),
+    ...(hosted?.include ?? []),
   ]
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,
     model: offer.upstreamModel,
     instructions: instruction ?? undefined,
-    input: historyFor(request.messages, quirks).flatMap((message) => toItems(message, offer)),
+    input:
+      hosted?.input?.flatMap((item) => toHostedItem(item, offer)) ??
+      historyFor(request.messages, quirks).flatMap((message) => toItems(message, offer)),
     stream: true,
     store: false,
     max_output_tokens: completionLimit,
     temperature,
     top_p: topP,
-    ...toTools(parameters),
+    ...withHostedTools(toTools(parameters), request),
     text: format && { format },
     ...(effort && { reasoning: { effort: nearestEffort(effort, quirks.efforts) } }),
     include: include.length > 0 ? include : undefined,
@@ -79,6 +86,21 @@ export function requestBody(request: ChatAttempt): string {
   }
   for (const field of quirks.omit ?? []) delete body[field]
   return JSON.stringify(body)
+}
+
+/** An item as the client sent it; reasoning as its maker signed it, which no other gets. */
+function toHostedItem(item: Fields, offer: Offer): Fields[] {
+  if (!isOpened(item)) return [item]
+  return item.signed.flatMap(({ maker, value }) =>
+    maker === makerOf(offer) && isObject(value) ? [value] : [],
+  )
+}
+
+/** With the tools that the provider runs; the bound on their uses is what is held for. */
+function withHostedTools(own: Fields, { hosted, offer: { provider } }: ChatAttempt): Fields {
+  if (!hosted || hosted.tools.length === 0) return own
+  const tools = [...((own.tools ?? []) as Fields[]), ...hosted.tools.map(({ tool }) => tool)]
+  return { ...own, tools, max_tool_calls: usesUnstated(provider.quirks) }
 }
 
 function toItems(message: ChatMessage, offer: Offer): object[] {
@@ -152,7 +174,7 @@ function toFormat(format: Record<string, unknown> | undefined): object | undefin
   return { name: 'response', ...named, type: 'json_schema', strict: named.strict === true }
 }
 
-type ReadTerms = Partial<Pick<ChatAttempt, 'extended' | 'messages' | 'offer' | 'parameters'>>
+type ReadTerms = Partial<Pick<ChatAttempt, 'extended' | 'messages' | 'offer' | 'parameters' | 'hosted'>>
 
 /**
  * Reads one completion on the responses wire. Text is taken from the deltas of an item, and from its end if there were
@@ -167,8 +189,12 @@ export class ResponsesReader implements CompletionReader {
   readonly #maker: string | undefined
   /** Encrypted reasoning, as the maker wants it back. */
   readonly #encrypted: Fields[] = []
+  /** Whether what its tools do is passed on. */
+  readonly #isHosted: boolean
+  readonly #uses = { webSearches: 0, codeExecutions: 0 }
 
-  constructor({ extended, messages, offer, parameters }: ReadTerms = {}) {
+  constructor({ extended, messages, offer, parameters, hosted }: ReadTerms = {}) {
+    this.#isHosted = hosted !== undefined
     this.#isExtended = extended === true
     this.#maker = extended && offer && makerOf(offer)
     this.#calls = new ToolCallReader(new ToolCallIds(messages))
@@ -208,6 +234,7 @@ export class ResponsesReader implements CompletionReader {
         if (event.error != null) return { error: event.error }
         if (typeof event.type !== 'string') return 'malformed'
         // A search or a program that the provider runs.
+        if (isHostedProgress(event.type)) return this.#hosted(event, emit) ?? 'thinking'
         return event.type.includes('_call.') ? 'thinking' : 'other'
     }
   }
@@ -258,6 +285,7 @@ export class ResponsesReader implements CompletionReader {
   #begin({ item, ...event }: Fields, emit: Emit): StreamSignal {
     if (!isObject(item)) return 'malformed'
     if (item.type === 'function_call') return this.#call({ ...event, item_id: item.id }, item, emit)
+    if (isHostedItem(item)) return this.#hosted({ ...event, item }, emit) ?? 'thinking'
     return item.type === 'message' ? 'other' : 'thinking'
   }
 
@@ -267,6 +295,11 @@ export class ResponsesReader implements CompletionReader {
     const { type, summary = [], encrypted_content: encrypted } = item
     if (type === 'reasoning' && encrypted && !isNestedDeeperThan(item, MAX_NESTING))
       this.#encrypted.push({ type, summary, encrypted_content: encrypted })
+    if (isHostedItem(item)) {
+      if (this.#isHosted && type === 'web_search_call') this.#uses.webSearches += 1
+      if (this.#isHosted && type === 'code_interpreter_call') this.#uses.codeExecutions = 1
+      return this.#hosted({ ...event, type: HOSTED_DONE, item }, emit) ?? 'thinking'
+    }
     const place = { ...event, item_id: item.id }
     if (this.#read.has(item.id) || this.#read.has(event.output_index)) return 'other'
     const signal = this.#wholeItem(item, place, emit)
@@ -311,6 +344,16 @@ export class ResponsesReader implements CompletionReader {
     return 'content'
   }
 
+  /** What a tool of the provider does, for a client that declared it; null: it is not passed on. */
+  #hosted(event: Fields, emit: Emit): StreamSignal | null {
+    const { type, output_index: index, sequence_number: _number, ...fields } = event
+    const isPassed = this.#isHosted && typeof index === 'number' && !isNestedDeeperThan(fields, MAX_NESTING)
+    if (!isPassed || typeof type !== 'string') return null
+    this.#note({ output_index: index })
+    emit(['hosted', { ...fields, type, output_index: index }])
+    return 'content'
+  }
+
   #note({ output_index: index, item_id: id }: Fields): void {
     if (index !== undefined) this.#read.add(index)
     if (id !== undefined) this.#read.add(id)
@@ -325,7 +368,7 @@ export class ResponsesReader implements CompletionReader {
     const { status = ended, error, output, service_tier: tier } = response
     if (this.#namesTier && typeof tier === 'string' && tier !== '') emit(['tier', tier])
     if (error != null) {
-      emitUsage(response.usage, emit)
+      emitUsage(response.usage, this.#uses, emit)
       return { error }
     }
     if (this.#read.size === 0 && this.#calls.isEmpty && Array.isArray(output))
@@ -337,7 +380,7 @@ export class ResponsesReader implements CompletionReader {
     if (reason === 'error') return brokenFinish(word)
     if (reason === null || UNFINISHED.has(word)) return 'malformed'
     emit(['finish', reason])
-    emitUsage(response.usage, emit)
+    emitUsage(response.usage, this.#uses, emit)
     return null
   }
 }
@@ -346,12 +389,17 @@ const UNFINISHED = new Set<unknown>(['queued', 'in_progress'])
 
 const partsOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
-function emitUsage(value: unknown, emit: Emit): void {
+function emitUsage(value: unknown, uses: Pick<Usage, 'webSearches' | 'codeExecutions'>, emit: Emit): void {
   if (!isObject(value)) return
   const { input_tokens: promptTokens, output_tokens: completionTokens } = value
   if (typeof promptTokens !== 'number' || typeof completionTokens !== 'number') return
   const { input_tokens_details: read, output_tokens_details: written } = value
   const cachedTokens = isObject(read) ? read.cached_tokens : 0
+  const used = Object.fromEntries(Object.entries(uses).filter(([, times]) => times > 0))
   const reasoningTokens = isObject(written) ? count(written.reasoning_tokens) : 0
-  emit(['usage', { promptTokens, completionTokens, ...promptParts({ cachedTokens }) }, reasoningTokens])
+  emit([
+    'usage',
+    { promptTokens, completionTokens, ...promptParts({ cachedTokens }), ...used },
+    reasoningTokens,
+  ])
 }

@@ -49,7 +49,7 @@ export interface AttemptRequest<Content = CallContent> {
 /** The same with the prompt of a chat, as the wires of chats take it. */
 export interface ChatAttempt
   extends Omit<AttemptRequest, 'content'>,
-    Pick<ChatContent, 'parameters' | 'exactJson' | 'sentJson'> {
+    Pick<ChatContent, 'parameters' | 'exactJson' | 'sentJson' | 'hosted'> {
   messages: readonly ChatMessage[]
   /** The response names which of these stop sequences ended the completion, if the provider reports it. */
   namedStops?: readonly string[] | undefined

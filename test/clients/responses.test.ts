@@ -54,6 +54,10 @@ const stack = testStack({
     'test/slow': [{ at: 'alpha', model: 'words-400.rate-20' }],
     'test/failing': [{ at: 'alpha', model: 'status-500.tag-failing' }],
     'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
+    'test/hosted': {
+      list_price: { prompt: '1.06', completion: '2.12', web_search: '10000' },
+      offers: [{ at: 'gamma', model: 'words-12', wire: 'responses' }],
+    },
     // Its provider reports a third of every prompt as read from its cache.
     'test/cached': {
       list_price: { prompt: '1.06', completion: '2.12', cache_read: '0.20' },
@@ -186,6 +190,57 @@ describe('the official client library, on POST /v1/responses', () => {
       .withResponse()
     expect(response.headers.get('x-ignored-parameters')).toBe('tools[0] (web_search), tools[2] (mcp)')
     expect(data.output).toMatchObject([{ type: 'custom_tool_call', name: 'run', input: 'ls -la' }])
+  })
+
+  test('tools that the maker runs come event by event from a provider of the wire, and are charged by use', async () => {
+    const ask = {
+      model: 'test/hosted',
+      input: QUESTION,
+      store: false,
+      tools: [{ type: 'web_search' as const }, { type: 'file_search' as const, vector_store_ids: ['vs_1'] }],
+    }
+    const { data: stream, response } = await client.responses.create({ ...ask, stream: true }).withResponse()
+    expect(response.headers.get('x-ignored-parameters')).toBe('tools[1] (file_search)')
+    const events = await eventsOf(stream)
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index))
+    const searching = events.filter(({ type }) => type.includes('web_search') || type.includes('output_item'))
+    expect(searching.map(({ type }) => type)).toEqual([
+      ...['response.output_item.added', 'response.web_search_call.searching', 'response.output_item.done'],
+      ...['response.output_item.added', 'response.output_item.done'],
+    ])
+    const { response: streamed } = events.at(-1) as ResponseCompletedEvent
+    const whole = await client.responses.create(ask)
+    for (const { id, output } of [streamed, whole]) {
+      expect(output.map(({ type }) => type)).toEqual(['web_search_call', 'message'])
+      expect(output[0]!.id).toBe(`ws_${callIdOfResponse(id)}`)
+      expect(output[1]).toMatchObject({
+        content: [{ annotations: [{ type: 'url_citation', title: 'Rail yards', end_index: 4 }] }],
+      })
+    }
+    const again = [
+      { role: 'user' as const, content: QUESTION },
+      whole.output[0]!,
+      { role: 'assistant' as const, content: whole.output_text },
+      { role: 'user' as const, content: 'Why?' },
+    ]
+    const next = await client.responses.create({ ...ask, input: again as ResponseInputItem[] }).withResponse()
+    expect(next.response.headers.get('x-ignored-parameters')).toBe('tools[1] (file_search)')
+    await stack.settled(owner.accountId)
+    const record = await stack.postgres.callRecord.findUniqueOrThrow({
+      where: { id: callIdOfResponse(whole.id) },
+    })
+    expect(record).toMatchObject({ webSearches: 1, webSearchRatePico: 9_500_000_000n })
+    const spent =
+      BigInt(record.promptTokens) * record.promptRatePico! +
+      BigInt(record.completionTokens) * record.completionRatePico!
+    expect(record.chargePico).toBe(spent + 9_500_000_000n)
+    // A provider of another wire has no such items, and says so.
+    const elsewhere = await client.responses
+      .create({ ...ask, model: 'test/plain', input: again as ResponseInputItem[] })
+      .withResponse()
+    expect(elsewhere.response.headers.get('x-ignored-parameters')).toBe(
+      'tools[1] (file_search), tools[0] (web_search), input[1] (web_search_call)',
+    )
   })
 
   test('passes encrypted reasoning back, which no other account can', async () => {
@@ -506,7 +561,7 @@ describe('a stored response', () => {
       input: [
         { role: 'user', content: [{ type: 'input_text', text: QUESTION, padding }], padding, id: padding },
         { type: 'reasoning', id: 'rs', summary: [], encrypted_content: padding },
-        { type: 'web_search_call', id: 'ws', status: 'completed', action: padding },
+        { type: 'web_search_call', id: 'ws', status: 'completed', action: { type: 'search' } },
       ] as unknown as ResponseInputItem[],
     })
     expect((await storedOf(id)).sealedInput!.length).toBeLessThan(1_000)
@@ -517,7 +572,7 @@ describe('a stored response', () => {
         content: [{ type: 'input_text', text: QUESTION }],
       },
       { type: 'reasoning', id: 'rs', summary: [] },
-      { type: 'web_search_call', id: 'ws', status: 'completed' },
+      { type: 'web_search_call', id: 'ws', status: 'completed', action: { type: 'search' } },
     ])
   })
 

@@ -9,6 +9,8 @@ export interface Completion {
   toolCalls: Array<{ id: string; name: string; arguments: string[] }>
   /** See SimulatedRequest. */
   topLogprobs: number | null
+  /** It comes after a search of the web, which it cites. */
+  searches: boolean
   finishReason: string
   /** The stop sequence that ended it; null: none did. */
   stoppedBy: string | null
@@ -94,6 +96,7 @@ export function composeCompletion(
       arguments: keptArguments[at]!,
     })),
     topLogprobs: request.topLogprobs,
+    searches: request.maySearch,
     finishReason: cut.shortened ? 'length' : natural,
     stoppedBy: cut.shortened ? null : stoppedBy,
     promptTokens: request.promptTokens,

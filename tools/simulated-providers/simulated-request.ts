@@ -23,6 +23,8 @@ export interface SimulatedRequest {
   topLogprobs: number | null
   /** Asked not to reason. */
   unreasoned: boolean
+  /** It may search the web. */
+  maySearch: boolean
 }
 
 /** What a request asks beside its messages, where it asks nothing special. */
@@ -32,6 +34,7 @@ export const PLAIN_REQUEST = {
   stop: [],
   topLogprobs: null,
   unreasoned: false,
+  maySearch: false,
 } as const satisfies Partial<SimulatedRequest>
 
 type Fields = Record<string, unknown>

@@ -15,6 +15,7 @@ import { ApiError, invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
 import type { SignedReasoning, ToolCall } from './completion.ts'
 import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from './content-part.ts'
+import type { HostedRequest } from './hosted-tools.ts'
 import type { PassedFields } from './passed-fields.ts'
 import { parsePreferences, type RequiredParameters } from './provider-preferences.ts'
 import { CHAT_PARAMETERS, type ReasoningEffort, tokenLimit } from './request-parameters.ts'
@@ -75,6 +76,8 @@ export interface ChatContent {
    * probabilities, and tokens of a provider's prompt cache are charged at their own rates. Absent: false.
    */
   extended?: true
+  /** What only providers of the responses wire get; absent: nothing. */
+  hosted?: HostedRequest | undefined
   /** Absent: as the catalog says. */
   routingProfile?: RoutingProfile | undefined
 }

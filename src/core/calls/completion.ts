@@ -1,3 +1,5 @@
+import { type Fields, isObject } from '../json/json-object.ts'
+import { HOSTED_DONE, type HostedEvent, hostedText } from './hosted-events.ts'
 import {
   type NativeBlock,
   type NativeEvent,
@@ -65,13 +67,15 @@ export type Delta =
   | readonly ['logprobs', tokens: readonly TokenLogprob[]]
   /** Extended calls only: what a provider adds to the message, such as its citations. */
   | readonly ['annotations', annotations: readonly Annotation[]]
+  /** Extended calls only: what a tool of the provider does. */
+  | readonly ['hosted', event: HostedEvent]
   /** Of a native completion, which has no other deltas. */
   | readonly ['native', event: NativeEvent]
   /** Of a call that asks for a result: all of it, as JSON. It is the only delta. */
   | readonly ['result', json: string]
 
 /** A piece of a completion that is no native answer. */
-export type ChatDelta = Exclude<Delta, readonly ['native' | 'result', ...unknown[]]>
+export type ChatDelta = Exclude<Delta, readonly ['native' | 'hosted' | 'result', ...unknown[]]>
 
 /** A token with its log probability, as on the chat-completions wire. */
 export interface TokenLogprob {
@@ -119,6 +123,7 @@ const DELTA_KINDS: Record<Delta[0], true> = {
   signed: true,
   logprobs: true,
   annotations: true,
+  hosted: true,
   native: true,
   result: true,
 }
@@ -145,6 +150,8 @@ export function deltaText(delta: Delta): string {
     }
     case 'native':
       return nativeText(delta[1])
+    case 'hosted':
+      return hostedText(delta[1])
     default:
       return delta satisfies never
   }
@@ -160,6 +167,8 @@ export interface CompletionMessage {
   signed?: SignedReasoning[]
   logprobs?: TokenLogprob[]
   annotations?: Annotation[]
+  /** The items of tools that the provider ran, or asks its client to run. */
+  hosted?: Fields[]
   /** The blocks of a native completion, which has no other content. */
   native?: NativeBlock[]
   /** JSON, of a call that asks for a result; it has nothing else. */
@@ -175,6 +184,7 @@ export class CompletionBuilder {
   readonly #signed: SignedReasoning[] = []
   #logprobs: TokenLogprob[] = []
   #annotations: Annotation[] = []
+  readonly #hosted: Fields[] = []
   #nativeMessage: NativeMessageBuilder | null = null
   #result: string | null = null
 
@@ -195,7 +205,8 @@ export class CompletionBuilder {
   /** True while there are only text and tool calls, which another model may reproduce. */
   get isRepeatable(): boolean {
     const isOther = this.#nativeMessage !== null || this.#result !== null
-    const isPlain = this.#logprobs.length + this.#annotations.length + this.#signed.length === 0
+    const isPlain =
+      this.#logprobs.length + this.#annotations.length + this.#signed.length + this.#hosted.length === 0
     return !isOther && isPlain && this.#refusal === '' && this.#reasoning === ''
   }
 
@@ -212,6 +223,7 @@ export class CompletionBuilder {
   get #hasOtherContent(): boolean {
     return (
       this.#refusal !== '' ||
+      this.#hosted.length > 0 ||
       this.#toolCalls.size > 0 ||
       this.#nativeMessage !== null ||
       this.#result !== null
@@ -241,6 +253,9 @@ export class CompletionBuilder {
       case 'annotations':
         this.#annotations.push(...delta[1])
         break
+      case 'hosted':
+        if (delta[1].type === HOSTED_DONE && isObject(delta[1].item)) this.#hosted.push(delta[1].item)
+        break
       case 'native':
         this.#nativeMessage ??= new NativeMessageBuilder()
         this.#nativeMessage.add(delta[1])
@@ -263,6 +278,7 @@ export class CompletionBuilder {
       ...(this.#signed.length > 0 && { signed: this.#signed }),
       ...(this.#logprobs.length > 0 && { logprobs: this.#logprobs }),
       ...(this.#annotations.length > 0 && { annotations: this.#annotations }),
+      ...(this.#hosted.length > 0 && { hosted: this.#hosted }),
       ...(this.#nativeMessage && { native: this.#nativeMessage.content }),
       ...(this.#result !== null && { result: this.#result }),
     }

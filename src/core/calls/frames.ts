@@ -126,7 +126,8 @@ export const TEXT_CHARS = 3
 /** The approximate characters of a frame as JSON. Cheap, since most frames are a token. */
 export function sizeOf(body: FrameBody): number {
   if (body[0] === 'logprobs') return logprobsChars(body[1]) + FIELDS_CHARS
-  if (body[0] === 'annotations' || body[0] === 'signed') return JSON.stringify(body[1]).length + FIELDS_CHARS
+  if (body[0] === 'annotations' || body[0] === 'signed' || body[0] === 'hosted')
+    return JSON.stringify(body[1]).length + FIELDS_CHARS
   if (body[0] === 'native') return nativeSize(body[1])
   if (body[0] === 'texts') return frameText(body).length + body[1].length * TEXT_CHARS + FIELDS_CHARS
   if (body[0] !== 'completion') return frameText(body).length + FIELDS_CHARS
@@ -138,6 +139,7 @@ export function sizeOf(body: FrameBody): number {
     signed,
     logprobs = [],
     annotations,
+    hosted,
     native,
     result,
   } = body[2]
@@ -145,7 +147,7 @@ export function sizeOf(body: FrameBody): number {
   if (native) return JSON.stringify(native).length + FIELDS_CHARS
   const toolChars = tool_calls?.reduce((sum, call) => sum + call.function.arguments.length + FIELDS_CHARS, 0)
   const texts = [content, refusal, reasoning].reduce((sum, text) => sum + (text?.length ?? 0), 0)
-  const noted = annotations || signed ? JSON.stringify([annotations, signed]).length : 0
+  const noted = annotations || signed || hosted ? JSON.stringify([annotations, signed, hosted]).length : 0
   return texts + (toolChars ?? 0) + logprobsChars(logprobs) + noted + FIELDS_CHARS
 }
 

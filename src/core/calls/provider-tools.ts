@@ -69,7 +69,7 @@ export const usesAt = (
   codeExecutions,
 })
 
-const usesUnstated = (quirks: ProviderQuirks = {}): number => quirks.maxToolUses ?? TOOL_USES_MAX
+export const usesUnstated = (quirks: ProviderQuirks = {}): number => quirks.maxToolUses ?? TOOL_USES_MAX
 
 /** The tools with a bound on every search of the web, as held for. */
 export const withBoundedUses = (

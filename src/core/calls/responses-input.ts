@@ -2,6 +2,7 @@ import { type Fields, isObject } from '../json/json-object.ts'
 import { invalid } from '../kernel/errors.ts'
 import type { KeptReasoning } from './completion.ts'
 import type { FunctionNaming } from './function-names.ts'
+import { isHostedItem } from './hosted-events.ts'
 
 /** A message in the format of the extended chat request, before validation. */
 interface Message {
@@ -20,6 +21,8 @@ export interface InputItems {
   pathOf: (message: number | null) => string
   /** The items that were left out, as `path (type)`. */
   ignored: string[]
+  /** The same for items of tools of a platform, which are no part of the messages. */
+  hosted: string[]
   /** The completion is a summary of the messages. */
   compacts: boolean
 }
@@ -31,10 +34,6 @@ export interface InputContext {
   /** The reasoning or summary in `encrypted_content`; null if it cannot be opened for this account. */
   openReasoning: (encrypted: string) => KeptReasoning | null
 }
-
-/** Items of tools that a developer's own platform runs. No model here has them, and they are no part of the text. */
-const PLATFORM_ITEM =
-  /^(web_search|file_search|computer|code_interpreter|image_generation|local_shell|shell|apply_patch|tool_search|mcp)_\w+$/
 
 const SUMMARIZE =
   'Summarize this conversation, so that it can be continued from your summary and the messages of the user alone. State ' +
@@ -55,6 +54,7 @@ export function readInput(
   const messages: Message[] = []
   const paths: string[] = []
   const ignored: string[] = []
+  const hosted: string[] = []
   let thought = ''
   /** What its maker signed of it, sealed. */
   let details: object[] = []
@@ -156,7 +156,7 @@ export function readInput(
       case 'item_reference':
         throw invalid(`${path}.id`, 'No stored response has an item with this id. Send the item itself.')
       default:
-        if (PLATFORM_ITEM.test(String(item.type))) ignored.push(`${path} (${item.type})`)
+        if (isHostedItem(item)) hosted.push(`${path} (${item.type})`)
         else
           throw invalid(
             `${path}.type`,
@@ -173,6 +173,7 @@ export function readInput(
     messages,
     pathOf: (message) => (message === null ? 'input' : (paths[message] ?? 'input')),
     ignored,
+    hosted,
     compacts,
   }
 }

@@ -1,5 +1,6 @@
 import { type Fields, isObject } from '../json/json-object.ts'
 import { invalid } from '../kernel/errors.ts'
+import { isHostedItem } from './hosted-events.ts'
 
 /** An item of a stored response or of its input. */
 export type StoredItem = Fields & { id: string }
@@ -115,8 +116,7 @@ function readAgain(type: string, item: Fields, isReadable: (encrypted: string) =
     case 'compaction':
       return isReadable(String(item.encrypted_content)) ? pick(item, ['encrypted_content']) : {}
     default:
-      // Of tools that a developer's own platform runs.
-      return {}
+      return isHostedItem({ type }) ? item : {}
   }
 }
 

@@ -1,9 +1,11 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from '../api/request-fields.ts'
+import { isObject } from '../json/json-object.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import { ChatBody, type ChatRequest, nestedTooDeep } from './chat-request.ts'
 import { parseExtendedRequest } from './extended-request.ts'
+import { type HostedRequest, hostedInput } from './hosted-tools.ts'
 import { fieldsWithoutEffect, passedFields } from './passed-fields.ts'
 import { RESPONSES_MEMBERS } from './read-members.ts'
 import { GIVEN_EFFORTS } from './request-parameters.ts'
@@ -143,8 +145,11 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
   }
   try {
     const call = parseExtendedRequest(chat, undefined, context.openReasoning)
+    call.content.hosted = hostedOf(body, context, tools, input)
     const fields = fieldsWithoutEffect(body, ResponsesBody.properties, RESPONSES_MEMBERS)
-    const included = (body.include ?? []).filter((name) => name !== ENCRYPTED_REASONING)
+    const included = (body.include ?? []).filter(
+      (name) => name !== ENCRYPTED_REASONING && !(call.content.hosted && isOfHosted(name)),
+    )
     const ignored = [
       ...[...tools.ignored, ...input.ignored, ...fields],
       ...included.map((name) => `include (${plainName(name)})`),
@@ -152,6 +157,35 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
     return { call, declaredTools: tools.declared, ignored, compacts: input.compacts }
   } catch (error) {
     throw error instanceof ApiError ? inOwnWords(error, input, tools) : error
+  }
+}
+
+/** What is included in a response of the tools of its provider. */
+const isOfHosted = (name: string): boolean =>
+  /^(web_search_call|code_interpreter_call|computer_call_output)\./.test(name)
+
+/** Names in the header of what is left out; clients bound it. */
+const NAMED_ITEMS_MAX = 32
+
+/** What only a provider of this wire gets; undefined: nothing. */
+function hostedOf(
+  { input, instructions, include }: ResponsesBody,
+  { history, openReasoning }: InputContext,
+  { hosted: tools, functionName }: ResponsesTools,
+  { hosted: items, compacts }: InputItems,
+): HostedRequest | undefined {
+  if (compacts || (tools.length === 0 && items.length === 0)) return undefined
+  const given = typeof input === 'string' ? [{ role: 'user', content: input }] : input
+  const sent =
+    items.length === 0
+      ? null
+      : hostedInput([...history, ...given].filter(isObject), functionName, openReasoning)
+  if (sent && instructions) sent.unshift({ type: 'message', role: 'system', content: instructions })
+  return {
+    tools,
+    itemNames: items.slice(0, NAMED_ITEMS_MAX),
+    include: (include ?? []).filter(isOfHosted),
+    ...(sent && { input: sent }),
   }
 }
 

@@ -2,6 +2,7 @@ import { type Fields, isObject } from '../json/json-object.ts'
 import { invalid } from '../kernel/errors.ts'
 import { MAX_TOOLS } from './chat-request.ts'
 import { type FunctionNaming, functionNaming } from './function-names.ts'
+import { type HostedTool, isSendable } from './hosted-tools.ts'
 import { FUNCTION } from './read-members.ts'
 import { pick } from './responses-items.ts'
 
@@ -22,11 +23,13 @@ export interface ResponsesTools {
   functionName: FunctionNaming
   /** What was left out, as `path (type)`. */
   ignored: string[]
+  /** The tools of a platform that a provider of this wire may get. */
+  hosted: HostedTool[]
   /** The path of a tool in the body, by its index in `tools`. */
   pathOf: (index: number) => string
 }
 
-/** Tools that the platform of one developer runs. Models that are asked over another wire have none of them. */
+/** Tools of one developer's platform. Models that are asked over another wire have none of them. */
 const PLATFORM_TOOLS = [
   'apply_patch',
   'code_interpreter',
@@ -48,24 +51,29 @@ const isPlatformTool = (type: unknown): type is string =>
 /**
  * Converts tools and their choice. A custom tool is offered as a function of one text, with its grammar in the
  * description; the grammar is not enforced. The tools of a namespace are offered under joined names. Tools of a platform are
- * left out unless the choice names one. Throws ApiError `invalid_request`.
+ * no functions, and the choice may name none. Throws ApiError `invalid_request`.
  */
 export function readTools(given: readonly Fields[] | null | undefined, choice: unknown): ResponsesTools {
   const declared = new Map<string, DeclaredTool>()
   const ignored: string[] = []
+  const hosted: HostedTool[] = []
   const paths: string[] = []
   const tools: object[] = []
   const all = (given ?? []).flatMap((tool, index) => placed(tool, `tools[${index}]`))
   const functionName = functionNaming(
     all.flatMap(({ within, tool }) => (within.namespace === undefined ? [tool.name] : [])),
   )
+  const isPicked = isObject(choice) && choice.type === 'allowed_tools'
   const isAllowed = allowedBy(choice, functionName)
   for (const { path, within, tool } of all) {
     // The chat request refuses more.
     if (tools.length > MAX_TOOLS) break
     const { type, ...definition } = tool
     if (isPlatformTool(type)) {
-      ignored.push(`${path} (${type})`)
+      const name = `${path} (${type})`
+      // A choice among tools is one among the client's own.
+      if (isSendable(tool) && !isPicked) hosted.push({ name, tool })
+      else ignored.push(name)
       continue
     }
     if (type !== 'function' && type !== 'custom')
@@ -87,6 +95,7 @@ export function readTools(given: readonly Fields[] | null | undefined, choice: u
     declared,
     functionName,
     ignored,
+    hosted,
     pathOf: (index) => paths[index] ?? 'tools',
   }
 }

@@ -38,13 +38,17 @@ export const isLong = ({ textTokens }: PromptSize): boolean =>
 
 /** The tools that an offer's provider runs for a call; undefined: none. */
 const toolsAt = (
-  { provider }: Offer,
+  offer: Offer,
+  model: Model,
   { providerTools, wire }: Pick<CallNeeds, 'providerTools' | 'wire'>,
-): ProviderTools | undefined => (provider.wire === wire ? providerTools : undefined)
+): ProviderTools | undefined => {
+  if (offer.provider.wire !== wire) return undefined
+  return typeof providerTools === 'function' ? providerTools(offer, model) : providerTools
+}
 
 /** The times that an offer's provider may count the prompt. */
-function readingsAt(offer: Offer, needs: Parameters<typeof toolsAt>[1]): number {
-  const tools = toolsAt(offer, needs)
+function readingsAt(offer: Offer, model: Model, needs: Parameters<typeof toolsAt>[2]): number {
+  const tools = toolsAt(offer, model, needs)
   if (tools === undefined) return 1
   return tools.fillsWindow ? Number.POSITIVE_INFINITY : READINGS_MAX
 }
@@ -74,7 +78,7 @@ export function promptTokensAt(
   learned: number,
 ): PromptTokens {
   const { textTokens, textTokensAtLeast: atLeast, media, inputs } = needs.prompt
-  const readings = readingsAt(offer, needs)
+  const readings = readingsAt(offer, model, needs)
   const window = offer.providerContextLength ?? offer.contextLength ?? model.contextLength
   const text = { text: textTokens, atLeast, window }
   const most = readings * (textTokens + Math.max(learned, addedTokens(model)))
@@ -118,7 +122,7 @@ export function toCandidate(
   const isOwn = providerKeyId !== null
   // On the client's BYOK key the provider's cache costs us nothing.
   const cached = pricesCache && (isOwn || !offer.lossCache) ? model.rate : withoutCache(model.rate)
-  const tools = toolsAt(offer, needs)
+  const tools = toolsAt(offer, model, needs)
   const uses = tools && usesAt(offer.provider, tools)
   const hour = needs.cachesHour && offer.provider.wire === needs.wire ? cached.cacheWriteHour : undefined
   const usual =

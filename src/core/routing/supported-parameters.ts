@@ -1,3 +1,4 @@
+import { isHosted, takesHosted } from '../calls/hosted-tools.ts'
 import { makersTool } from '../calls/makers-tools.ts'
 import { HOUR_IN_CACHE } from '../calls/messages-content.ts'
 import { NATIVE_WIRE } from '../calls/messages-wire.ts'
@@ -31,9 +32,10 @@ const HINTS: ReadonlySet<string> = new Set([
 ])
 
 /** Whether the catalog decides which offers get a part of a request, whatever wire they speak: by its price. */
-export const isPriced = (name: string): boolean => name === HOUR_IN_CACHE || makersTool(name) !== null
+export const isPriced = (name: string): boolean =>
+  name === HOUR_IN_CACHE || makersTool(name) !== null || isHosted(name)
 
-export const isHint = (name: string): boolean => HINTS.has(name)
+export const isHint = (name: string): boolean => HINTS.has(name) || isHosted(name)
 
 /** Whether a provider takes a field that is passed to it. */
 export function takesField({ wire, quirks }: Pick<Provider, 'wire' | 'quirks'>, name: PassedField): boolean {
@@ -64,6 +66,7 @@ export function supportsParameter(offer: Offer, model: Model, name: string): boo
   const { wire, quirks } = offer.provider
   const { supportedParameters, reasoning } = model
   if (NOT_CARRIED[wire].includes(name)) return false
+  if (isHosted(name)) return takesHosted(offer, model, name)
   const tool = makersTool(name)
   if (tool !== null) return takesTool(offer, model, tool)
   if (name === HOUR_IN_CACHE)

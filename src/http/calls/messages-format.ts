@@ -95,6 +95,8 @@ class EventRenderer implements StreamRenderer {
     switch (delta[0]) {
       case 'native':
         return this.#event(delta[1])
+      case 'hosted':
+        throw new Error('a message got what a tool of the responses wire does')
       case 'result':
         throw new Error('a message got the result of another kind of call')
       default:

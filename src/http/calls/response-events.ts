@@ -1,7 +1,8 @@
-import type { Delta } from '../../core/calls/completion.ts'
+import type { Annotation, Delta } from '../../core/calls/completion.ts'
 import type { ResponseObject, StoredItem } from '../../core/calls/responses-items.ts'
 import type { DeclaredTool } from '../../core/calls/responses-tools.ts'
 import { callIdOfResponse } from '../../core/kernel/ids.ts'
+import { wholeItem } from './hosted-item.ts'
 import type { SealReasoning } from './reasoning-box.ts'
 import { type OutputEvent, ResponseOutput } from './responses-output.ts'
 
@@ -29,7 +30,7 @@ export function responseEvents(response: ResponseObject): OutputEvent[] {
     // Its delta is what is encrypted already.
     ...(items.some(({ type }) => type === 'compaction') && { sealSummary: (text: string) => text }),
   })
-  const written = items.flatMap((item) => deltasOf(item).flatMap((delta) => output.add(delta)))
+  const written = items.flatMap((item, index) => deltasOf(item, index).flatMap((delta) => output.add(delta)))
   const isWhole = status === 'completed' || status === 'incomplete'
   return [
     ...BEGINNING.map((type): OutputEvent => [type, { response: begun }]),
@@ -39,7 +40,7 @@ export function responseEvents(response: ResponseObject): OutputEvent[] {
   ]
 }
 
-const textsOf = ({ content }: StoredItem) => content as ReadonlyArray<Record<string, string>>
+const textsOf = ({ content }: StoredItem) => content as ReadonlyArray<Record<string, unknown>>
 
 const encryptedIn =
   (items: readonly StoredItem[]): SealReasoning =>
@@ -49,17 +50,22 @@ const encryptedIn =
   }
 
 /** The deltas that make an item of an output. */
-function deltasOf(item: StoredItem): Delta[] {
+function deltasOf(item: StoredItem, index: number): Delta[] {
   switch (item.type) {
     case 'message':
-      return textsOf(item).map(({ text, refusal }) =>
-        text === undefined ? ['refusal', refusal ?? ''] : ['text', text],
+      return textsOf(item).flatMap(({ text, refusal, annotations }): Delta[] =>
+        text === undefined
+          ? [['refusal', String(refusal ?? '')]]
+          : [
+              ['text', String(text)],
+              ['annotations', (annotations ?? []) as Annotation[]],
+            ],
       )
     case 'reasoning':
       // One without a text is only encrypted.
       return textsOf(item).length === 0
         ? [['signed', { maker: '', value: null }]]
-        : textsOf(item).map(({ text = '' }) => ['reasoning', text])
+        : textsOf(item).map(({ text = '' }) => ['reasoning', String(text)])
     case 'compaction':
       return [['text', String(item.encrypted_content)]]
     case 'function_call':
@@ -67,7 +73,7 @@ function deltasOf(item: StoredItem): Delta[] {
     case 'custom_tool_call':
       return [callDelta(item, JSON.stringify({ input: item.input }))]
     default:
-      throw new Error(`an output has an item of type ${item.type}`)
+      return wholeItem(item, index)
   }
 }
 

@@ -7,6 +7,7 @@ import type { ApiError } from '../../core/kernel/errors.ts'
 import { responseIdOf } from '../../core/kernel/ids.ts'
 import { type CompletionHead, headOf, type ResponseFormat, type StreamRenderer } from './completion-writer.ts'
 import { costBody } from './extended-format.ts'
+import { wholeItem } from './hosted-item.ts'
 import { type ItemStatus, type OutputEvent, type OutputOptions, ResponseOutput } from './responses-output.ts'
 
 /** The fields of a request's body that its response repeats. */
@@ -108,7 +109,10 @@ export class ResponsesFormat implements ResponseFormat {
     const { reasoning, signed = [], content, refusal, tool_calls: calls } = message
     if (reasoning) output.add(['reasoning', reasoning])
     for (const each of signed) output.add(['signed', each])
+    for (const [index, item] of (message.hosted ?? []).entries())
+      for (const event of wholeItem(item, index)) output.add(event)
     if (content) output.add(['text', content])
+    if (message.annotations) output.add(['annotations', message.annotations])
     if (refusal) output.add(['refusal', refusal])
     if (calls) output.add(['tool-calls', calls.map((call, index) => ({ index, ...call }))])
     return output

@@ -1,6 +1,9 @@
-import type { Delta, SignedReasoning, ToolCallDelta } from '../../core/calls/completion.ts'
+import type { Annotation, Delta, SignedReasoning, ToolCallDelta } from '../../core/calls/completion.ts'
+import { HOSTED_DONE, type HostedEvent } from '../../core/calls/hosted-events.ts'
 import type { StoredItem } from '../../core/calls/responses-items.ts'
 import { customInput, type DeclaredTool } from '../../core/calls/responses-tools.ts'
+import { type Fields, isObject } from '../../core/json/json-object.ts'
+import { idPrefix } from './hosted-item.ts'
 import type { SealReasoning } from './reasoning-box.ts'
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
@@ -31,6 +34,8 @@ export class ResponseOutput {
   readonly #items: OutputItem[] = []
   /** The items that may be continued, by name. */
   readonly #open = new Map<string, OutputItem>()
+  /** By their place in the provider's output. */
+  readonly #hostedItems = new Map<number, HostedItem>()
   /** How many items had a name. */
   readonly #opened = new Map<string, number>()
 
@@ -58,8 +63,9 @@ export class ResponseOutput {
       case 'tool-calls':
         return delta[1].flatMap((call) => this.#addCall(call))
       case 'annotations':
-        // Their places in the text are those of a chat.
-        return []
+        return delta[1].flatMap((annotation) => this.#annotate(annotation))
+      case 'hosted':
+        return this.#hosted(delta[1])
       case 'logprobs':
       case 'native':
       case 'result':
@@ -110,6 +116,25 @@ export class ResponseOutput {
       tool.isCustom ? new CustomCallItem(place, call, tool) : new FunctionCallItem(place, call, tool),
     )
     return [...ended, ...item.add(call)]
+  }
+
+  /** What a tool of the provider does, at the place that its item has here. */
+  #hosted({ type, output_index: index, item, item_id: _id, ...fields }: HostedEvent): OutputEvent[] {
+    const known = this.#hostedItems.get(index)
+    if (isObject(item)) {
+      if (known) return type === HOSTED_DONE ? known.end(item) : []
+      const ended = this.#endTexts()
+      const own = this.#begin(idPrefix(item.id), (place) => new HostedItem(place, item))
+      this.#hostedItems.set(index, own)
+      return [...ended, added(own.place, own.body()), ...(type === HOSTED_DONE ? own.end(item) : [])]
+    }
+    return known ? [[type, { ...known.place, ...fields }]] : []
+  }
+
+  /** An annotation of the text before it, whose places are those of its message. */
+  #annotate(annotation: Annotation): OutputEvent[] {
+    const message = this.#open.get('msg')
+    return message instanceof TextItem ? message.annotate(annotation) : []
   }
 
   /** Ends the message or the reasoning that is open. */
@@ -174,6 +199,7 @@ class TextItem implements OutputItem {
   readonly #head: object
   readonly #texts = new Map<PartKind, string>()
   #isAdded = false
+  readonly #annotations: object[] = []
 
   constructor(place: Place, head: object) {
     this.place = place
@@ -191,6 +217,15 @@ class TextItem implements OutputItem {
     return [...events, [`${event}.delta`, { ...place, delta: text, ...beside }]]
   }
 
+  annotate({ type, ...annotation }: Annotation): OutputEvent[] {
+    if (!this.#texts.has('text')) return []
+    const { [String(type)]: fields } = annotation
+    const flat = { type, ...(isObject(fields) ? fields : annotation) }
+    this.#annotations.push(flat)
+    const place = { ...this.#placeOf('text'), annotation_index: this.#annotations.length - 1 }
+    return [['response.output_text.annotation.added', { ...place, annotation: flat }]]
+  }
+
   protected begin(): OutputEvent[] {
     if (this.#isAdded) return []
     this.#isAdded = true
@@ -198,7 +233,7 @@ class TextItem implements OutputItem {
   }
 
   body(status: ItemStatus): StoredItem {
-    const content = Array.from(this.#texts, ([kind, text]) => partOf(kind, text))
+    const content = Array.from(this.#texts, ([kind, text]) => this.#part(kind, text))
     return { id: this.place.item_id, ...this.#head, status, content }
   }
 
@@ -208,7 +243,7 @@ class TextItem implements OutputItem {
       const place = this.#placeOf(kind)
       return [
         [`${event}.done`, { ...place, [field]: text, ...beside }],
-        ['response.content_part.done', { ...place, part: partOf(kind, text) }],
+        ['response.content_part.done', { ...place, part: this.#part(kind, text) }],
       ]
     })
     return [...ends, done(this.place, this.body(status))]
@@ -216,6 +251,11 @@ class TextItem implements OutputItem {
 
   protected textOf(kind: PartKind): string {
     return this.#texts.get(kind) ?? ''
+  }
+
+  #part(kind: PartKind, text: string): object {
+    const part = partOf(kind, text)
+    return kind === 'text' ? { ...part, annotations: this.#annotations } : part
   }
 
   #placeOf(kind: PartKind): Place & { content_index: number } {
@@ -279,6 +319,34 @@ class CompactionItem extends TextItem {
 
   override close(status: ItemStatus): OutputEvent[] {
     return [done(this.place, this.body(status))]
+  }
+}
+
+/** An item of a provider's tool, as its maker writes it but for its id. */
+class HostedItem implements OutputItem {
+  readonly place: Place
+  #item: Fields
+  #isDone = false
+
+  constructor(place: Place, item: Fields) {
+    this.place = place
+    this.#item = item
+  }
+
+  end(item: Fields): OutputEvent[] {
+    if (this.#isDone) return []
+    this.#isDone = true
+    this.#item = item
+    return [done(this.place, this.body())]
+  }
+
+  body(): StoredItem {
+    return { ...this.#item, id: this.place.item_id }
+  }
+
+  /** One without an end is reported as it is. */
+  close(): OutputEvent[] {
+    return this.end(this.#item)
   }
 }
 

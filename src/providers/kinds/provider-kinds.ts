@@ -45,8 +45,8 @@ const bound = <Attempt>(wire: WireMapping<Attempt>, attempt: Attempt): BoundWire
 export function wireFor({ content, ...terms }: AttemptRequest, wireOfChats: WireMapping): BoundWire {
   switch (content.kind) {
     case 'chat': {
-      const { messages, parameters, exactJson, sentJson } = content
-      const attempt = { ...terms, messages, parameters, exactJson, sentJson }
+      const { messages, parameters, exactJson, sentJson, hosted } = content
+      const attempt = { ...terms, messages, parameters, exactJson, sentJson, hosted }
       return terms.offer.provider.wire === 'google-generate-content'
         ? boundPortably(wireOfChats, attempt)
         : bound(wireOfChats, attempt)

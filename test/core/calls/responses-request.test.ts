@@ -219,7 +219,7 @@ test('a custom tool is a function of one text, and calls of it in the history ar
   ])
 })
 
-test('tools and items of a platform are left out by their paths; others keep theirs', () => {
+test('tools of a platform are left out by their paths where others are chosen, which keep theirs', () => {
   const { call, ignored } = parse({
     input: [
       { type: 'web_search_call', id: 'ws_1', status: 'completed' },
@@ -238,8 +238,8 @@ test('tools and items of a platform are left out by their paths; others keep the
     'tools[0] (web_search)',
     'tools[1] (mcp)',
     'tools[2] (web_search_preview_2025_03_11)',
-    'input[0] (web_search_call)',
   ])
+  expect(call.content.hosted).toMatchObject({ tools: [], itemNames: ['input[0] (web_search_call)'] })
   expect(call.content.parameters).toMatchObject({
     tools: [{ function: { name: 'now' } }],
     tool_choice: 'required',

@@ -28,6 +28,7 @@ const KNOWN_FIELDS = new Set([
   'temperature',
   'top_p',
   'tools',
+  'max_tool_calls',
   'tool_choice',
   'parallel_tool_calls',
   'text',
@@ -38,6 +39,13 @@ const KNOWN_FIELDS = new Set([
 ])
 const ROLES = new Set(['system', 'developer', 'user', 'assistant'])
 const LIMIT_MIN = 16
+const TOOLS = new Set(['function', 'web_search'])
+const SEARCH = {
+  type: 'web_search_call',
+  status: 'completed',
+  action: { type: 'search', query: 'rail yards' },
+}
+const SOURCE = { url: 'https://example.com/yards', title: 'Rail yards', start_index: 0, end_index: 4 }
 
 /** The responses wire of OpenAI as a provider speaks it that stores nothing; it refuses what the real one refuses. */
 export const RESPONSES: SimulatedWire = {
@@ -56,8 +64,9 @@ function readRequest(body: unknown): SimulatedRequest | null {
   if (!Object.keys(body).every((field) => KNOWN_FIELDS.has(field)) || body.store !== false) return null
   const { max_output_tokens: limit, tool_choice: choice, instructions } = body
   if (limit !== undefined && !(Number.isInteger(limit) && Number(limit) >= LIMIT_MIN)) return null
-  const tools = listOf(body.tools)
-  if (!tools.every((tool) => isObject(tool) && tool.type === 'function')) return null
+  const declared = listOf(body.tools)
+  if (!declared.every((tool) => isObject(tool) && TOOLS.has(String(tool.type)))) return null
+  const tools = declared.filter((tool) => isObject(tool) && tool.type === 'function')
   const format = isObject(body.text) && isObject(body.text.format) ? body.text.format : {}
   if (format.type === 'json_schema' && typeof format.name !== 'string') return null
   return {
@@ -84,6 +93,7 @@ function readRequest(body: unknown): SimulatedRequest | null {
       ? Number(body.top_logprobs ?? 0)
       : null,
     unreasoned: isObject(body.reasoning) && body.reasoning.effort === 'none',
+    maySearch: tools.length < declared.length,
   }
 }
 
@@ -98,8 +108,9 @@ function isInput(input: unknown): input is Fields[] {
       return typeof item.name === 'string' && typeof item.arguments === 'string'
     }
     if (item.type === 'function_call_output') return unanswered.delete(item.call_id)
+    if (item.type === 'web_search_call') return typeof item.id === 'string' && isObject(item.action)
     const isSaid = typeof item.content === 'string' || listOf(item.content).every(isPartOf(item))
-    return item.type === undefined && ROLES.has(String(item.role)) && isSaid
+    return (item.type ?? 'message') === 'message' && ROLES.has(String(item.role)) && isSaid
   }
   return input.every(isItem) && unanswered.size === 0
 }
@@ -112,6 +123,7 @@ const isPartOf =
 
 function asMessage(item: Fields): Fields {
   if (item.type === 'function_call') return { role: 'assistant', content: item.arguments }
+  if (item.type === 'web_search_call') return { role: 'assistant', content: '' }
   return item.type === 'function_call_output' ? { role: 'tool', content: item.output } : item
 }
 
@@ -125,7 +137,8 @@ interface Piece {
 
 function piecesOf(input: PlanInput): Piece[] {
   const { completion, id } = input
-  const { reasoning, text, refusal, toolCalls } = completion
+  const { reasoning, text, refusal, toolCalls, searches } = completion
+  const cited = { type: 'url_citation', ...SOURCE }
   const part = { content_index: 0 }
   const message = (parts: Fields[], tokens: Fields[]): Piece => ({
     item: { type: 'message', id: `msg_${id}`, role: 'assistant', status: 'in_progress', content: [] },
@@ -144,14 +157,35 @@ function piecesOf(input: PlanInput): Piece[] {
             filled: { summary: [{ type: 'summary_text', text: reasoning.join('') }] },
           },
         ]),
+    ...(searches
+      ? [
+          {
+            item: { ...SEARCH, id: `ws_${id}`, status: 'in_progress' },
+            tokens: [{ type: 'response.web_search_call.searching' }],
+            filled: { status: 'completed' },
+          },
+        ]
+      : []),
     ...(text.length === 0
       ? []
       : [
           message(
-            [{ type: 'output_text', text: text.join(''), annotations: [], logprobs: logprobs(input, text) }],
-            text.map((delta) => ({
-              ...{ type: 'response.output_text.delta', ...part, delta, logprobs: logprobs(input, [delta]) },
-            })),
+            [
+              {
+                type: 'output_text',
+                text: text.join(''),
+                annotations: searches ? [cited] : [],
+                logprobs: logprobs(input, text),
+              },
+            ],
+            [
+              ...text.map((delta) => ({
+                ...{ type: 'response.output_text.delta', ...part, delta, logprobs: logprobs(input, [delta]) },
+              })),
+              ...(searches
+                ? [{ type: 'response.output_text.annotation.added', ...part, annotation: cited }]
+                : []),
+            ],
           ),
         ]),
     ...(refusal.length === 0

@@ -1,4 +1,5 @@
 import type { OnProgress, Progress, ToolCallDelta } from '../../../core/calls/completion.ts'
+import { hostedText } from '../../../core/calls/hosted-events.ts'
 import { NATIVE_EVENT_CHARS, nativeSize, nativeText } from '../../../core/calls/messages-wire.ts'
 
 /** The densest languages have 8 bytes a token in today's vocabularies, English 5. */
@@ -88,6 +89,9 @@ export class LimitGuard {
         if (event.type === 'content_block_stop') this.#openBlock = null
         break
       }
+      case 'hosted':
+        this.#answerBytesLeft -= Buffer.byteLength(hostedText(progress[1]))
+        break
       case 'annotations':
       case 'signed':
         // The limit of a response bounds them.

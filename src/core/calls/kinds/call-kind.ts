@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from '../../api/request-fields.ts'
 import type { RoutingProfile } from '../../auto/routing-profiles.ts'
-import type { Model, ModelKind, Wire } from '../../catalog/catalog.ts'
+import type { Model, ModelKind, Offer, Wire } from '../../catalog/catalog.ts'
 import { ApiError } from '../../kernel/errors.ts'
 import { createTextBound } from '../../text-tokens/text-bound.ts'
 import type { RequestOf } from '../call-request.ts'
@@ -65,7 +65,7 @@ export interface CallNeeds {
   signed?: { makers: ReadonlySet<string>; name: string }
   prompt: PromptSize
   /** The tools of the request that a provider of the client's wire runs. Absent: none. */
-  providerTools?: ProviderTools
+  providerTools?: ProviderTools | ((offer: Offer, model: Model) => ProviderTools | undefined)
   /** It writes to the prompt cache for an hour, where a provider of the client's wire can. Absent: false. */
   cachesHour?: true
   /** Tokens of the provider's prompt cache are charged at their own rates. */

@@ -1,6 +1,7 @@
 import type { ModelKind } from '../../catalog/catalog.ts'
 import type { RequestOf } from '../call-request.ts'
 import type { ChatContent, ChatMessage, SamplingParameters } from '../chat-request.ts'
+import { withoutHosted } from '../hosted-tools.ts'
 import { withoutTools } from '../makers-tools.ts'
 import type { NativeContent } from '../messages-request.ts'
 import type { CallKind } from './call-kind.ts'
@@ -61,6 +62,7 @@ export const withoutParameters = <Content extends CallContent>(
   'parameters' in content
     ? {
         ...content,
+        ...('hosted' in content && content.hosted && { hosted: withoutHosted(content.hosted, names) }),
         ...('request' in content && { request: withoutTools(content.request, names) }),
         parameters: withoutFields(content.parameters, names),
       }

@@ -1,6 +1,7 @@
 import { promptTokensBound } from '../../text-tokens/prompt-tokens.ts'
 import { type ChatContent, type ChatMessage, mediaParts, textLength } from '../chat-request.ts'
 import { isAddress } from '../content-part.ts'
+import { HOSTED_WIRE, hostedTokens, hostedToolsAt } from '../hosted-tools.ts'
 import { PORTABLE_TOOL } from '../read-members.ts'
 import { addUnread } from '../unread-members.ts'
 import { type AutoPrompt, type CallKind, type CallNeeds, type CallSize, tokensAtLeast } from './call-kind.ts'
@@ -8,7 +9,7 @@ import { type AutoPrompt, type CallKind, type CallNeeds, type CallSize, tokensAt
 /** The prompt of a chat, or of a call that is planned as one. */
 export type ChatPrompt = Pick<
   ChatContent,
-  'messages' | 'parameters' | 'exactJson' | 'sentJson' | 'routingProfile'
+  'messages' | 'parameters' | 'exactJson' | 'sentJson' | 'hosted' | 'routingProfile'
 >
 
 export const chat: CallKind<ChatContent> = {
@@ -22,7 +23,7 @@ export const chat: CallKind<ChatContent> = {
     ...(content.extended && { extended: true, ...onlyChat(content) }),
   }),
   texts: chatTexts,
-  write: ({ messages, parameters, exactJson }) => ({ messages, parameters, exactJson }),
+  write: ({ messages, parameters, exactJson, hosted }) => ({ messages, parameters, exactJson, hosted }),
 }
 
 /** Other wires have no names of those who speak, except of users, which become text. */
@@ -36,7 +37,7 @@ function onlyChat({ messages, parameters }: ChatPrompt): Pick<CallNeeds, 'onlyAt
 
 /** What a prompt requires of a model. */
 export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } {
-  const { messages, parameters, exactJson, sentJson, routingProfile = 'auto' } = prompt
+  const { messages, parameters, exactJson, sentJson, hosted, routingProfile = 'auto' } = prompt
   const media = mediaParts(messages)
   const makers = new Set(messages.flatMap(({ signed = [] }) => signed.map(({ maker }) => maker)))
   const { characters, size, turnSizes } = callSizes(messages)
@@ -49,10 +50,12 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
     modalities: modalitiesOf(prompt),
     byAddress: [...byAddress],
     parameters: parameterNames(prompt),
+    ...(hosted && { wire: HOSTED_WIRE, providerTools: hostedToolsAt(hosted) }),
     ...(parameters.passed && { passed: parameters.passed }),
     ...(makers.size > 0 && { signed: { makers, name: 'messages.reasoning_details' } }),
     prompt: {
-      textTokens: promptTokensBound(messages, parameters, exactJson, sentJson),
+      textTokens:
+        promptTokensBound(messages, parameters, exactJson, sentJson) + (hosted ? hostedTokens(hosted) : 0),
       textTokensAtLeast: tokensAtLeast(characters),
       media,
       inputs: 1,
@@ -98,8 +101,11 @@ function callSizes(messages: readonly ChatMessage[]): {
 }
 
 /** A history with tool calls requires a model that supports tools, even if the request declares none. */
-function parameterNames({ parameters, messages }: ChatPrompt): string[] {
-  const names = Object.keys(parameters).filter((name) => name !== 'passed')
+function parameterNames({ parameters, messages, hosted }: ChatPrompt): string[] {
+  const names = [
+    ...Object.keys(parameters).filter((name) => name !== 'passed'),
+    ...(hosted ? [...hosted.tools.map(({ name }) => name), ...hosted.itemNames] : []),
+  ]
   return names.includes('tools') || !messages.some((message) => message.tool_calls)
     ? names
     : [...names, 'tools']
