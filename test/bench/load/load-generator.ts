@@ -7,7 +7,9 @@ const PROMPT = 'Why does a queue turn a burst of work into a steady flow? Answer
 const CONTENT = Buffer.from('"content":"')
 const QUOTE = 0x22
 /** What the last event of a stream has, by wire. */
-const ENDS = ['[DONE]', '"message_stop"', '"response.completed"'].map((end) => Buffer.from(end))
+const ENDS = ['[DONE]', '"message_stop"', '"response.completed"', '"response.incomplete"'].map((end) =>
+  Buffer.from(end),
+)
 const KEPT_REASONS = 5
 /** A paced load that the other side cannot follow must not open connections without end. */
 const MAX_CONNECTIONS = 2_000
