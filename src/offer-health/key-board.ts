@@ -2,7 +2,7 @@ import { BREAKER_ALARMS, providerOfOffer } from '../core/failover/circuit-breake
 import {
   formatKeyEntry,
   type KeyEffect,
-  type KeyEntry,
+  type KeyHealthEntry,
   keySubject,
   providerKeySubject,
   refusedKey,
@@ -126,7 +126,7 @@ export class KeyBoard {
   }
 
   /** Null forgets the entry. */
-  #set(subject: string, entry: KeyEntry | null): void {
+  #set(subject: string, entry: KeyHealthEntry | null): void {
     const { redis, health, logger } = this.#options
     const text = entry ? formatKeyEntry(entry) : ''
     health.keys.set(subject, text)

@@ -1,6 +1,6 @@
 import { providerOfOffer } from '../core/failover/circuit-breaker.ts'
 import {
-  type KeyEntry,
+  type KeyHealthEntry,
   keyOfSubject,
   keySubject,
   parseKeyEntry,
@@ -16,7 +16,7 @@ const UNTRIED_MS = 3_600_000
 /** One process's copy of what the fleet knows of keys at providers. Reading it costs nothing. Times are the fleet's. */
 export class KeyHealth {
   readonly #now: () => number
-  #entries = new Map<string, KeyEntry>()
+  #entries = new Map<string, KeyHealthEntry>()
   /** Subject of a refused key → until when a call tries it. */
   readonly #tried = new Map<string, number>()
 
@@ -51,8 +51,8 @@ export class KeyHealth {
   }
 
   /** What keeps a key from calls for the longest time, at any offer; null: nothing. */
-  worst(providerId: string, keyId: string): KeyEntry | null {
-    let worst: KeyEntry | null = null
+  worst(providerId: string, keyId: string): KeyHealthEntry | null {
+    let worst: KeyHealthEntry | null = null
     for (const [subject, entry] of this.#entries) {
       const key = keyOfSubject(subject)
       if (key?.keyId !== keyId || providerOfOffer(key.offerId) !== providerId) continue
@@ -62,7 +62,7 @@ export class KeyHealth {
     return worst
   }
 
-  entry(subject: string): KeyEntry | undefined {
+  entry(subject: string): KeyHealthEntry | undefined {
     return this.#entries.get(subject)
   }
 

@@ -7,7 +7,7 @@ import { firstCooldownMs, type HealthEffect, reopened } from './circuit-breaker.
  *   rate-limited  its provider asked for no requests with it at one offer until `untilMs`
  *   near-limit    its provider will do so soon: until `untilMs` it is used only if no other key is ready
  */
-export interface KeyEntry {
+export interface KeyHealthEntry {
   reason: 'refused' | 'rate-limited' | 'near-limit'
   /** Unix milliseconds. */
   untilMs: number
@@ -30,15 +30,15 @@ export function keyOfSubject(subject: string): { offerId: string; keyId: string 
   return mark < 0 ? null : { offerId: subject.slice(0, mark), keyId: subject.slice(mark + KEY_MARK.length) }
 }
 
-export const formatKeyEntry = ({ reason, untilMs, cooldownMs }: KeyEntry): string =>
+export const formatKeyEntry = ({ reason, untilMs, cooldownMs }: KeyHealthEntry): string =>
   `${reason}:${untilMs}:${cooldownMs}`
 
 /** Parses an entry as kept in Redis; null on anything else. */
-export function parseKeyEntry(text: string): KeyEntry | null {
+export function parseKeyEntry(text: string): KeyHealthEntry | null {
   const match = /^(refused|rate-limited|near-limit):(\d{1,16}):(\d{1,16})$/.exec(text)
   if (!match) return null
   return {
-    reason: match[1] as KeyEntry['reason'],
+    reason: match[1] as KeyHealthEntry['reason'],
     untilMs: Number(match[2]),
     cooldownMs: Number(match[3]),
   }
@@ -73,7 +73,11 @@ export function keyEffect(failure: AttemptFailure): KeyEffect {
 }
 
 /** The entry of a key that was refused, with twice the cooldown of the time before. */
-export function refusedKey(before: KeyEntry | undefined, nowMs: number, breakerCooldownMs: number): KeyEntry {
+export function refusedKey(
+  before: KeyHealthEntry | undefined,
+  nowMs: number,
+  breakerCooldownMs: number,
+): KeyHealthEntry {
   if (before?.reason === 'refused')
     return { ...reopened({ ...before, reason: 'refused' }, nowMs, nowMs), reason: 'refused' }
   const cooldownMs = firstCooldownMs('refused', breakerCooldownMs)
