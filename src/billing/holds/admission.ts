@@ -54,8 +54,8 @@ export interface AdmissionRequest {
     /** A worker with a free slot, which claims the job in the same step; not enqueued if others wait. Absent: none. */
     claim?: { token: string; lockMs: number } | undefined
   }
-  /** Absent: the call has no conversation that stays anywhere. */
-  affinity?: Affinity | undefined
+  /** Absent: the call has no conversation, or no choice of offers. */
+  affinity?: Required<Affinity> | undefined
 }
 
 /** The remaining rate limits of a key and its account, for the response headers. */

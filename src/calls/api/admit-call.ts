@@ -315,7 +315,7 @@ function admissionOf(
     ...effectiveLimits(key, limits),
     tokensPerMinute: limits.tokensPerMinute,
     tokens: Math.min(plan.promptTokens + plan.completionLimit, limits.tokensPerMinute),
-    affinity: plan.affinity,
+    ...(plan.affinity?.targets && { affinity: { ...plan.affinity, targets: plan.affinity.targets } }),
     ...(bodyBytes > LIGHT_BODY_BYTES && {
       body: { bytes: bodyBytes, keyMax: limits.bodyBytesPerKey, accountMax: limits.bodyBytesPerAccount },
     }),

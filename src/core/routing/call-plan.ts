@@ -35,7 +35,7 @@ export interface CallPlan {
   ignoredParameters?: string[]
   /** The basis of `auto`'s choice; absent if the request names its model. */
   auto?: AutoDecision
-  /** Absent: its conversation has no prompt in a cache, or no choice of offers. */
+  /** Absent: its conversation is not known, or its prompt is too short for a cache. */
   affinity?: Affinity
 }
 
@@ -43,8 +43,8 @@ export interface CallPlan {
 export interface Affinity {
   /** Its hash within the account. */
   conversation: number
-  /** The first candidates of the plan, as text; '' for one that may not be tried first. */
-  targets: string[]
+  /** The first candidates of the plan, as text; '' for one that may not be tried first. Absent: there is no choice. */
+  targets?: string[]
 }
 
 /**
@@ -61,9 +61,7 @@ export function planRoute(
   const filter = offerFilter(preferences, needs, catalog, options.allowList)
   const { entries, auto } = resolveModels(models, needs, filter, catalog, options)
   const isCacheable = needs.modelKind === 'chat' && isLong(needs.prompt)
-  const differs = entries.some(
-    ({ model: { offers } }) => offers.length > 1 && (isCacheable || isWeighted(offers)),
-  )
+  const differs = isCacheable || entries.some(({ model: { offers } }) => isWeighted(offers))
   const input: PlanInput = {
     request,
     needs,
@@ -137,8 +135,9 @@ function allocateSlots(entries: readonly Choice[][], slots: number): Choice[] {
   return all.filter((choice) => placed.has(choice))
 }
 
-/** The candidates among which a conversation may stay: those for the first name of the request; undefined if it has no choice. */
+/** The candidates among which a conversation may stay: those for the first name of the request, if there is a choice. */
 function affinityOf(choices: readonly Choice[], conversation: number | undefined): Affinity | undefined {
+  if (conversation === undefined) return undefined
   const first = choices[0]!.candidate
   const others = choices.findIndex(
     ({ candidate: { modelId, requestedModel } }) =>
@@ -148,7 +147,7 @@ function affinityOf(choices: readonly Choice[], conversation: number | undefined
     .slice(0, others < 0 ? undefined : others)
     .map((choice) => (choice.mayStay ? affinityTarget(choice.candidate) : ''))
   const hasChoice = targets.filter((target) => target !== '').length > 1
-  return conversation !== undefined && hasChoice ? { conversation, targets } : undefined
+  return { conversation, ...(hasChoice && { targets }) }
 }
 
 /** Identifies the target of a candidate. */
