@@ -421,7 +421,8 @@ function promptCounts(usage: Fields, before: PromptCounts): PromptCounts {
 /** Maps refusals and errors on Anthropic's messages wire to failures. */
 
 /** Refusals of our account that have the status 400. */
-const STANDING_TEXT = /credit balance|spend(ing)? limit|usage limits?\b|billing/i
+const STANDING_TEXT =
+  /credit balance|spend(ing)? limit|usage limits?\b|billing|on-demand throughput|model identifier is invalid/i
 
 const KIND_OF_TYPE: Readonly<Record<string, FailureKind>> = {
   authentication_error: 'refused',

@@ -10,7 +10,7 @@ const WORDS_OF: Readonly<Record<FinishMeaning | 'none', string>> = {
   content_filter:
     'content_filter content_filtered sensitive safety moderation refusal recitation language blocklist prohibited_content spii image_safety image_prohibited_content image_recitation model_armor error_toxic guardrail_intervened blocked policy_violation',
   error:
-    'error error_finish failed failure network_error abort aborted cancel cancelled canceled user_cancel interrupted timeout time_limit insufficient_system_resource server_error internal_error load unload function_call_error function_call_failure malformed_function_call unexpected_tool_call too_many_tool_calls missing_thought_signature malformed_response no_image image_other other',
+    'error error_finish failed failure network_error abort aborted cancel cancelled canceled user_cancel interrupted timeout time_limit insufficient_system_resource server_error internal_error load unload function_call_error function_call_failure malformed_function_call unexpected_tool_call too_many_tool_calls missing_thought_signature malformed_response malformed_model_output malformed_tool_use no_image image_other other',
   // Some write such a word in every chunk but the last.
   none: 'null none unknown unspecified not_finished',
 }

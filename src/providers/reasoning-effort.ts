@@ -40,6 +40,9 @@ const LEAST_BUDGET = 1_024
 /** Anthropic's models before 4.6 take a budget; later ones reject it, and decide by the effort. */
 const KNOWS_BUDGETS_ONLY = /claude-(3|[a-z]+-4(-[015])?(-\d{8})?$)/
 
+/** Clouds put a version after the name (`…-v1:0`), or before the date (`@20250929`). */
+const plainName = (model: string): string => model.replace(/-v\d+(:\d+)?$/, '').replace('@', '-')
+
 /**
  * The fields of the messages wire. No budget is sent within a loop of tools whose signed thinking is missing, because it
  * would be required too. No thinking is requested if a tool is forced, because the wire rejects both together.
@@ -49,7 +52,7 @@ export function anthropicThinking(
   { model, completionLimit, isForced, lacksThinking }: ThinkingCircumstances,
 ): { thinking?: object; output_config?: object } {
   if (effort === undefined || effort === 'none') return {}
-  if (!KNOWS_BUDGETS_ONLY.test(model)) {
+  if (!KNOWS_BUDGETS_ONLY.test(plainName(model))) {
     return {
       ...(!isForced && { thinking: { type: 'adaptive', display: 'summarized' } }),
       output_config: { effort: effort === 'max' ? 'max' : LEVELS[effort] },

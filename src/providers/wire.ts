@@ -172,7 +172,7 @@ export function requestHeaders(
 const TAKES_BOTH = /claude-3(-(?!7)|\.5)/
 
 /** What a model takes at every provider. Claude models take a temperature up to 1, and most one sampling parameter. */
-const quirksOfModel = (model: string): ProviderQuirks =>
+export const quirksOfModel = (model: string): ProviderQuirks =>
   model.includes('claude-') ? { temperatureMax: 1, oneSamplingParameter: !TAKES_BOTH.test(model) } : {}
 
 /**

@@ -1,5 +1,6 @@
 import type { Wire } from '../core/catalog/catalog.ts'
 import { chatCompletions } from './chat-completions.ts'
+import { bedrockConverse } from './chat-to-converse.ts'
 import { googleGenerateContent } from './chat-to-google.ts'
 import { anthropicMessages } from './chat-to-messages.ts'
 import { openaiResponses } from './chat-to-responses.ts'
@@ -11,4 +12,5 @@ export const WIRE_MAPPINGS: Record<Wire, WireMapping> = {
   'anthropic-messages': anthropicMessages,
   'google-generate-content': googleGenerateContent,
   responses: openaiResponses,
+  'bedrock-converse': bedrockConverse,
 }

@@ -1,9 +1,10 @@
 import Anthropic, { APIUserAbortError, NotFoundError } from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
+import type { Wire } from '../../src/core/catalog/catalog.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
+import { PLAIN_WIRES } from '../helpers/wires.ts'
 
 const QUESTION = [{ role: 'user' as const, content: 'Tell me about rail yards.' }]
 const PIXEL =
@@ -17,7 +18,7 @@ const TOOLS = NAMES.map((name) => ({ name, description: 'About trains.', input_s
 
 const stack = testStack({
   models: Object.fromEntries(
-    WIRES.flatMap((wire) => {
+    PLAIN_WIRES.flatMap((wire) => {
       const at = (name: string) => `${name}${wire.slice(0, 4)}`
       const offered = (name: string, model: string) => ({
         input_modalities: ['text', 'image'],
@@ -49,7 +50,7 @@ const lastRecord = async () => {
   return stack.postgres.callRecord.findFirstOrThrow({ orderBy: { id: 'desc' } })
 }
 
-describe.each(WIRES)('the client library of the messages wire and a model on the wire %s', (wire) => {
+describe.each(PLAIN_WIRES)('the client library of the messages wire and a model on the wire %s', (wire) => {
   /** That wire has no stop sequences, and no limit below 16 tokens. */
   const isResponses = wire === 'responses'
   const ask = (model: string, more: object = {}) =>
@@ -320,7 +321,7 @@ describe('clients of the messages wire under /v2', () => {
       expect([type, max_input_tokens]).toEqual(['model', id === 'auto' ? null : 100_000])
       ids.push(id)
     }
-    expect(ids).toHaveLength(WIRES.length * 4 + (ids.includes('auto') ? 1 : 0))
+    expect(ids).toHaveLength(PLAIN_WIRES.length * 4 + (ids.includes('auto') ? 1 : 0))
     expect(await client.models.retrieve('chat-completions/plain')).toMatchObject({
       type: 'model',
       display_name: 'chat-completions/plain',

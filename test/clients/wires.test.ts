@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { WIRES } from '../../src/core/catalog/catalog.ts'
 import { testStack } from '../helpers/resources.ts'
+import { PLAIN_WIRES } from '../helpers/wires.ts'
 
 const QUESTION = [{ role: 'user' as const, content: 'Tell me about rail yards.' }]
 const PIXEL =
@@ -26,7 +26,7 @@ let client: OpenAI
 
 const stack = testStack({
   models: Object.fromEntries(
-    WIRES.map((wire) => [
+    PLAIN_WIRES.map((wire) => [
       `test/${wire}`,
       {
         input_modalities: ['text', 'image'],
@@ -40,7 +40,7 @@ beforeAll(async () => {
   client = new OpenAI({ apiKey: key, baseURL: `${stack.url}/v1`, maxRetries: 0 })
 })
 
-describe.each(WIRES)('the official client library and a model on the wire %s', (wire) => {
+describe.each(PLAIN_WIRES)('the official client library and a model on the wire %s', (wire) => {
   const model = `test/${wire}`
 
   test('a completion, streamed and whole, has the same text and usage', async () => {

@@ -114,6 +114,7 @@ const UPSTREAM_MODELS: Record<Wire, string[]> = {
   'anthropic-messages': ['claude-opus-4-7', 'claude-3-haiku'],
   'google-generate-content': ['gemini-3-pro'],
   responses: ['gpt-5-codex'],
+  'bedrock-converse': ['us.anthropic.claude-sonnet-4-5-20250929-v1:0'],
 }
 const OFFERS = WIRES.flatMap((wire) =>
   UPSTREAM_MODELS[wire].map((upstream) =>

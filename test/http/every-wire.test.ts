@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
+import type { Wire } from '../../src/core/catalog/catalog.ts'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
+import { PLAIN_WIRES } from '../helpers/wires.ts'
 import { caller, MESSAGES, readStream, recordOf } from './wire.ts'
 
 /** Behaviours of docs/simulated-providers.md. What they lead to is in the tests of the stream. */
@@ -86,15 +87,17 @@ const stack = testStack({
   models: {
     ...Object.fromEntries(
       BEHAVIOURS.flatMap((behaviour) =>
-        WIRES.flatMap((wire) => WAYS.map((way) => [id(behaviour, wire, way), [offer(behaviour, wire, way)]])),
+        PLAIN_WIRES.flatMap((wire) =>
+          WAYS.map((way) => [id(behaviour, wire, way), [offer(behaviour, wire, way)]]),
+        ),
       ),
     ),
     ...Object.fromEntries(
-      WIRES.map((wire, index) => [
+      PLAIN_WIRES.map((wire, index) => [
         `rescue/${wire}`,
         [
           { ...offer('words-40.cut-after-7', wire, 'rescue'), cost: '0.10' },
-          offer('words-40', WIRES[(index + 1) % WIRES.length]!, 'rescuer'),
+          offer('words-40', PLAIN_WIRES[(index + 1) % PLAIN_WIRES.length]!, 'rescuer'),
         ],
       ]),
     ),
@@ -116,7 +119,7 @@ beforeAll(async () => {
   const begin = (behaviours: string[]) =>
     Promise.all(
       behaviours.flatMap((behaviour) =>
-        WIRES.flatMap((wire) =>
+        PLAIN_WIRES.flatMap((wire) =>
           WAYS.map((way) => {
             const answer = answerOf(id(behaviour, wire, way), way)
             answers.set(id(behaviour, wire, way), answer)
@@ -129,7 +132,7 @@ beforeAll(async () => {
   // count is rough then.
   await Promise.all([countTextTokens('warm'), countTextTokens('warm')])
   for (const behaviour of ALONE) {
-    for (const wire of WIRES) {
+    for (const wire of PLAIN_WIRES) {
       for (const way of WAYS) {
         const model = id(behaviour, wire, way)
         answers.set(model, answerOf(model, way))
@@ -176,27 +179,33 @@ async function recordedOf({ requestId }: Answer) {
   }
 }
 
-describe.each(WIRES.filter((wire) => wire !== 'chat-completions'))('a provider that speaks %s', (wire) => {
-  const cases = BEHAVIOURS.flatMap((behaviour) => WAYS.map((way) => ({ behaviour, way })))
+describe.each(PLAIN_WIRES.filter((wire) => wire !== 'chat-completions'))(
+  'a provider that speaks %s',
+  (wire) => {
+    const cases = BEHAVIOURS.flatMap((behaviour) => WAYS.map((way) => ({ behaviour, way })))
 
-  test.each(cases)(
-    'with $behaviour looks and costs as on any other wire, $way',
-    async ({ behaviour, way }) => {
-      const usual = await answers.get(id(behaviour, 'chat-completions', way))!
-      const answer = await answers.get(id(behaviour, wire, way))!
-      expect({ status: answer.status, text: answer.text }).toEqual({ status: usual.status, text: usual.text })
-      expect(await recordedOf(answer)).toEqual(await recordedOf(usual))
-    },
-  )
+    test.each(cases)(
+      'with $behaviour looks and costs as on any other wire, $way',
+      async ({ behaviour, way }) => {
+        const usual = await answers.get(id(behaviour, 'chat-completions', way))!
+        const answer = await answers.get(id(behaviour, wire, way))!
+        expect({ status: answer.status, text: answer.text }).toEqual({
+          status: usual.status,
+          text: usual.text,
+        })
+        expect(await recordedOf(answer)).toEqual(await recordedOf(usual))
+      },
+    )
 
-  test.each(cases)('with $behaviour is in no byte of its answer, $way', async ({ behaviour, way }) => {
-    const { text, headers } = await answers.get(id(behaviour, wire, way))!
-    expect(text).not.toMatch(UPSTREAM)
-    expect(headers).not.toMatch(UPSTREAM)
-  })
-})
+    test.each(cases)('with $behaviour is in no byte of its answer, $way', async ({ behaviour, way }) => {
+      const { text, headers } = await answers.get(id(behaviour, wire, way))!
+      expect(text).not.toMatch(UPSTREAM)
+      expect(headers).not.toMatch(UPSTREAM)
+    })
+  },
+)
 
-test.each(WIRES)('a stream that breaks on %s is carried on by another wire', async (wire) => {
+test.each(PLAIN_WIRES)('a stream that breaks on %s is carried on by another wire', async (wire) => {
   const model = `rescue/${wire}`
   const response = await call({ model, stream: true, provider: { sort: 'price' } })
   const stream = readStream(await response.text())

@@ -1,14 +1,15 @@
 import OpenAI from 'openai'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
+import type { Wire } from '../../src/core/catalog/catalog.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
+import { PLAIN_WIRES } from '../helpers/wires.ts'
 import { type Chunk, caller, expectError, MESSAGES, readStream, recordOf } from './wire.ts'
 
 const PATH = '/v2/chat/completions'
 const at = (wire: Wire, suffix = '') => `${wire.replaceAll('-', '')}${suffix}`
 const perWire = (prefix: string, behaviour: string, fields: Record<string, unknown> = {}) =>
   Object.fromEntries(
-    WIRES.map((wire) => [
+    PLAIN_WIRES.map((wire) => [
       `${prefix}/${wire}`,
       { ...fields, offers: [{ at: at(wire), model: `${behaviour}.tag-${wire}`, wire }] },
     ]),
@@ -112,7 +113,7 @@ async function runLoop(model: string, stream: boolean) {
   return { text: await runner.finalContent(), messages: runner.messages, usage: await runner.totalUsage() }
 }
 
-describe.each(WIRES)('a loop of tools on the wire %s, by the official client library', (wire) => {
+describe.each(PLAIN_WIRES)('a loop of tools on the wire %s, by the official client library', (wire) => {
   test.each([
     ['whole', false],
     ['streamed', true],
@@ -198,7 +199,7 @@ describe.each(WIRES)('a loop of tools on the wire %s, by the official client lib
   })
 })
 
-test.each(WIRES.filter((wire) => wire !== 'responses'))(
+test.each(PLAIN_WIRES.filter((wire) => wire !== 'responses'))(
   'a tool loop stops at its stop sequences on the wire %s',
   async (wire) => {
     const asked = { model: `plain/${wire}`, messages: MESSAGES as never }

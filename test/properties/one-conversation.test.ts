@@ -7,6 +7,7 @@ import { normalizeResponsesRequest, type ResponsesBody } from '../../src/core/ca
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { wireFor } from '../../src/providers/kinds/provider-kinds.ts'
 import { WIRE_MAPPINGS } from '../../src/providers/wires.ts'
+import { CONVERSE } from '../../tools/simulated-providers/clouds/converse.ts'
 import { ANTHROPIC_MESSAGES } from '../../tools/simulated-providers/wires/anthropic-messages.ts'
 import { CHAT_COMPLETIONS } from '../../tools/simulated-providers/wires/chat-completions.ts'
 import { GOOGLE_GENERATE_CONTENT } from '../../tools/simulated-providers/wires/google-generate-content.ts'
@@ -18,6 +19,7 @@ const SIMULATED = {
   'anthropic-messages': ANTHROPIC_MESSAGES,
   'google-generate-content': GOOGLE_GENERATE_CONTENT,
   responses: RESPONSES,
+  'bedrock-converse': CONVERSE,
 }
 
 /** A conversation, whatever its wire. */

@@ -6,6 +6,7 @@ import { type CompletionEvent, FINISH_REASONS, type UnknownFinish } from '../../
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { FAILURE_KINDS } from '../../src/core/failover/attempt-failure.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
+import * as converse from '../../src/providers/chat-to-converse.ts'
 import * as google from '../../src/providers/chat-to-google.ts'
 import * as anthropic from '../../src/providers/chat-to-messages.ts'
 import * as responses from '../../src/providers/chat-to-responses.ts'
@@ -28,6 +29,7 @@ const WIRE: Record<
   'google-generate-content': { open: () => new google.GenerateContentReader(), ...google },
   // Its errors are those of the chat-completions wire.
   responses: { ...chat, open: () => new responses.ResponsesReader(), ...responses },
+  'bedrock-converse': { ...anthropic, open: () => new converse.ConverseReader(), ...converse },
 }
 
 describe.each(WIRES)('%s', (wire) => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ChatContent, parseChatRequest } from '../../src/core/calls/chat-request.ts'
-import { WIRES } from '../../src/core/catalog/catalog.ts'
+import { type Provider, WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
+import { createSign } from '../../src/providers/credentials/create-sign.ts'
 import {
   createProviderClients,
   createTransport,
@@ -8,6 +9,7 @@ import {
 } from '../../src/providers/provider-clients.ts'
 import type { AttemptRequest } from '../../src/providers/wire.ts'
 import { WIRE_MAPPINGS } from '../../src/providers/wires.ts'
+import { BEDROCK_API_KEY } from '../../tools/simulated-providers/clouds/cloud-access.ts'
 import {
   type SimulatedProviders,
   startSimulatedProviders,
@@ -20,7 +22,11 @@ import { WIRE_PATHS } from '../helpers/wires.ts'
 
 const PATIENT = { firstTokenMs: 30_000, idleMs: 30_000, totalMs: 60_000 }
 const PROMPT = 'Why do trains need a turntable?'
-const KEY = 'upstream-key-of-ours'
+const KEY = BEDROCK_API_KEY
+
+const CREDENTIALS: Partial<Record<Wire, Pick<Provider, 'credentials'>>> = {
+  'bedrock-converse': { credentials: { kind: 'aws', region: 'us-east-1' } },
+}
 
 let providers: SimulatedProviders
 let transport: Transport
@@ -51,6 +57,7 @@ describe.each(WIRES)('%s', (wire) => {
     createProviderClients({
       wires: WIRE_MAPPINGS,
       transport,
+      sign: createSign(Date.now),
       ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : KEY),
       connectTimeoutMs: 30_000,
       now: Date.now,
@@ -66,7 +73,7 @@ describe.each(WIRES)('%s', (wire) => {
     const heard = { text: '', refusal: '', toolCalls: [] as unknown[] }
     const outcome = await registry()(wire).attempt(
       {
-        offer: { ...offer, upstreamModel, provider: { ...offer.provider, wire } },
+        offer: { ...offer, upstreamModel, provider: { ...offer.provider, ...CREDENTIALS[wire], wire } },
         content: { kind: 'chat', messages, parameters },
         accountId: 'acct_1',
         completionLimit: 512,
@@ -164,7 +171,8 @@ describe.each(WIRES)('%s', (wire) => {
           },
         ],
       })
-      expect(text).toContain('You sent 2 images.')
+      // Bedrock reads no address.
+      expect(text).toContain(wire === 'bedrock-converse' ? 'You sent 1 image.' : 'You sent 2 images.')
     })
 
     test('JSON by a schema is asked for', async () => {

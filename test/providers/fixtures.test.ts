@@ -4,6 +4,7 @@ import type { CompletionEvent, FinishReason } from '../../src/core/calls/complet
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import type { AttemptFailure } from '../../src/core/failover/attempt-failure.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
+import * as converse from '../../src/providers/chat-to-converse.ts'
 import * as google from '../../src/providers/chat-to-google.ts'
 import * as anthropic from '../../src/providers/chat-to-messages.ts'
 import * as responses from '../../src/providers/chat-to-responses.ts'
@@ -25,6 +26,8 @@ const WIRE: Record<Wire, WireUnderTest> = {
   'google-generate-content': { open: () => new google.GenerateContentReader(), ...google },
   // Its errors are those of the chat-completions wire.
   responses: { ...chat, open: () => new responses.ResponsesReader(), ...responses },
+  // Its errors are those of the messages wire.
+  'bedrock-converse': { ...anthropic, open: () => new converse.ConverseReader(), ...converse },
 }
 
 interface RecordedError {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { CredentialsKind } from '../../src/core/catalog/provider-credentials.ts'
 import { BEDROCK_MESSAGES, VERTEX_MESSAGES } from './clouds/cloud-messages.ts'
+import { CONVERSE } from './clouds/converse.ts'
 import type { Addressed, SimulatedWire } from './simulated-wire.ts'
 import { SPEECH, TRANSCRIPTIONS, TRANSLATIONS } from './tasks/audio.ts'
 import { IMAGE_EDITS, IMAGE_GENERATIONS } from './tasks/images.ts'
@@ -72,7 +73,12 @@ const CLOUD_PATHS: Array<[path: RegExp, cloud: CredentialsKind, wires: Record<st
   [
     /^model\/(?<model>[^/]+)\/(?<method>[a-z-]+)$/,
     'aws',
-    { 'invoke-with-response-stream': BEDROCK_MESSAGES, invoke: BEDROCK_MESSAGES },
+    {
+      'invoke-with-response-stream': BEDROCK_MESSAGES,
+      invoke: BEDROCK_MESSAGES,
+      'converse-stream': CONVERSE,
+      converse: CONVERSE,
+    },
   ],
 ]
 

@@ -14,6 +14,7 @@ export const WIRES = [
   'anthropic-messages',
   'google-generate-content',
   'responses',
+  'bedrock-converse',
 ] as const
 export type Wire = (typeof WIRES)[number]
 
@@ -209,7 +210,8 @@ export interface TokenRates {
  * models with the same first word.
  */
 export const makerOf = ({ provider, upstreamModel }: Pick<Offer, 'provider' | 'upstreamModel'>): string =>
-  provider.wire === 'anthropic-messages' && upstreamModel.includes('claude')
+  (provider.wire === 'anthropic-messages' || provider.wire === 'bedrock-converse') &&
+  upstreamModel.includes('claude')
     ? 'claude'
     : `${provider.id}/${upstreamModel.split(/[/-]/)[0]}`
 

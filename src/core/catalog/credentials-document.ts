@@ -31,7 +31,8 @@ export const CREDENTIALS = Type.Object(
   },
   {
     additionalProperties: false,
-    description: 'How the key is used, where it is not sent as it is. Default: none, the key is sent.',
+    description:
+      'How the key is used, where it is not sent as it is. Default: `aws` for the wire `bedrock-converse`; none for others, whose key is sent.',
   },
 )
 export type DocumentCredentials = Static<typeof CREDENTIALS>
@@ -51,7 +52,9 @@ const regionIn = (baseUrl: string): string | undefined => REGION_IN_HOST.exec(ne
 
 /** What a provider of a document is called with; undefined: its key as it is. */
 export function credentialsOf(provider: DescribedProvider): ProviderCredentials | undefined {
-  const { credentials } = provider
+  const ofWire: DocumentCredentials | undefined =
+    provider.wire === 'bedrock-converse' ? { kind: 'aws' } : undefined
+  const { credentials = ofWire } = provider
   if (!credentials) return undefined
   const { kind, token_url: tokenUrl, scope } = credentials
   const region = kind === 'aws' ? (credentials.region ?? regionIn(provider.base_url)) : undefined

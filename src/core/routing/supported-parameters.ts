@@ -12,6 +12,14 @@ const NOT_CARRIED: Record<Wire, readonly string[]> = {
   'anthropic-messages': ['seed', 'presence_penalty', 'frequency_penalty', 'logprobs', 'top_logprobs'],
   'google-generate-content': ['parallel_tool_calls'],
   responses: ['stop', 'seed', 'presence_penalty', 'frequency_penalty'],
+  'bedrock-converse': [
+    'seed',
+    'presence_penalty',
+    'frequency_penalty',
+    'logprobs',
+    'top_logprobs',
+    'parallel_tool_calls',
+  ],
 }
 
 /** The least completion limit that a provider takes. A lower one is raised to it, in the hold as in the request. */

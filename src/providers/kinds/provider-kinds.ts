@@ -3,7 +3,7 @@ import type { ContentOf, ResultContent } from '../../core/calls/kinds/call-kinds
 import { isRelayed } from '../../core/calls/kinds/native.ts'
 import { withoutBillingHeader } from '../../core/calls/messages-content.ts'
 import type { NativeContent } from '../../core/calls/messages-request.ts'
-import type { Offer } from '../../core/catalog/catalog.ts'
+import type { Offer, Wire } from '../../core/catalog/catalog.ts'
 import { failureOfErrorObject, failureOfStatus } from '../chat-completions.ts'
 import { nativeMessages } from '../chat-to-messages.ts'
 import { formBody } from '../http/form-body.ts'
@@ -41,13 +41,16 @@ const bound = <Attempt>(wire: WireMapping<Attempt>, attempt: Attempt): BoundWire
   failureOfErrorObject: wire.failureOfErrorObject,
 })
 
+/** The wires that take fewer names of functions than clients may use. */
+const PORTABLE_ONLY: ReadonlySet<Wire> = new Set(['google-generate-content', 'bedrock-converse'])
+
 /** How the content of an attempt is asked of a provider: chats on its wire, results beside it. */
 export function wireFor({ content, ...terms }: AttemptRequest, wireOfChats: WireMapping): BoundWire {
   switch (content.kind) {
     case 'chat': {
       const { messages, parameters, exactJson, sentJson, hosted } = content
       const attempt = { ...terms, messages, parameters, exactJson, sentJson, hosted }
-      return terms.offer.provider.wire === 'google-generate-content'
+      return PORTABLE_ONLY.has(terms.offer.provider.wire)
         ? boundPortably(wireOfChats, attempt)
         : bound(wireOfChats, attempt)
     }

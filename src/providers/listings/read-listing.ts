@@ -23,6 +23,8 @@ const OPENAI: ListingWire = {
 const WIRES: Record<Wire, ListingWire> = {
   'chat-completions': OPENAI,
   responses: OPENAI,
+  // It has none; providers with credentials are not asked.
+  'bedrock-converse': OPENAI,
   'anthropic-messages': {
     path: '/models?limit=1000',
     keyHeader: 'x-api-key',

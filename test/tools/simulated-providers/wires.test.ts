@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { WIRES } from '../../../src/core/catalog/catalog.ts'
 import { readListing } from '../../../src/providers/listings/read-listing.ts'
 import {
   type SimulatedProviders,
   startSimulatedProviders,
 } from '../../../tools/simulated-providers/start-simulated-providers.ts'
 import { offerAt } from '../../helpers/scripted-provider.ts'
-import { WIRE_PATHS } from '../../helpers/wires.ts'
+import { PLAIN_WIRES, WIRE_PATHS } from '../../helpers/wires.ts'
 
 let providers: SimulatedProviders
 
@@ -24,7 +23,7 @@ async function post(path: string, body: unknown, headers: Record<string, string>
   return { status: response.status, text: await response.text() }
 }
 
-test.each(WIRES)('%s lists the same models in its own form', async (wire) => {
+test.each(PLAIN_WIRES)('%s lists the same models in its own form', async (wire) => {
   const { provider } = offerAt(`${providers.url}/acme/${WIRE_PATHS[wire]}`)
   const listed = await readListing({ ...provider, wire }, undefined)
   expect(listed).toContain('sim-words-60.latency-80.rate-120')

@@ -24,15 +24,18 @@ export const VERTEX_MESSAGES: SimulatedWire = {
   readRequest: withVersion('vertex-2023-10-16', 'body'),
 }
 
+const MESSAGES: Record<string, string> = {
+  context: 'Input is too long for requested model.',
+  policy: 'The request was blocked by our content policy.',
+}
+
 export const BEDROCK_MESSAGES: SimulatedWire = {
   ...ANTHROPIC_MESSAGES,
   readRequest: withVersion('bedrock-2023-05-31', 'path'),
   streamType: 'application/vnd.amazon.eventstream',
   events,
-  error: ({ status, code }) =>
-    JSON.stringify({
-      message: code === 'context' ? 'Input is too long for requested model.' : `Error ${status}.`,
-    }),
+  hasKey: ({ authorization }) => authorization !== undefined,
+  error: ({ status, code }) => JSON.stringify({ message: MESSAGES[String(code)] ?? `Error ${status}.` }),
 }
 
 /** Each event of the wire in the bytes of a chunk; errors are exceptions. */

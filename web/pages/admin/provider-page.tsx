@@ -24,6 +24,7 @@ const WIRE_NAMES: Record<string, string> = {
   'anthropic-messages': 'Anthropic messages',
   'google-generate-content': 'Google Gemini',
   responses: 'OpenAI responses',
+  'bedrock-converse': 'Bedrock Converse',
 }
 
 /** One provider: its state and switch, how it did by the hour, its key, and its offers by their health. */
