@@ -63,7 +63,7 @@ test.each<[string, (document: any) => void, string]>([
   [
     'an unknown wire',
     (d) => (d.providers[0].wire = 'smoke'),
-    'providers[0].wire: must be one of chat-completions, anthropic-messages, google-generate-content, responses',
+    'providers[0].wire: must be one of chat-completions, anthropic-messages, google-generate-content, responses, bedrock-converse',
   ],
   [
     'an address with an impossible port',
