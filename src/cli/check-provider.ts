@@ -4,6 +4,7 @@ import { type CatalogSnapshot, findModel, type Offer } from '../core/catalog/cat
 import { secretsIn } from '../core/catalog/provider-credentials.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import { checkProvider, type FeatureFinding } from '../providers/check/check-provider.ts'
+import { checkListedPrice } from '../providers/check/listed-price.ts'
 import { type RecordedExchange, recordingTransport } from '../providers/check/recording-transport.ts'
 import { createSign } from '../providers/credentials/create-sign.ts'
 import { createProviderClients, createTransport } from '../providers/provider-clients.ts'
@@ -46,11 +47,12 @@ export async function checkCommand(options: CheckOptions): Promise<CommandOutput
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       now: Date.now,
     })
-    const { findings, costPico } = await checkProvider(
+    const { findings: probed, costPico } = await checkProvider(
       clients(offer.provider.wire),
       { offer, model },
       Date.now,
     )
+    const findings = [...probed, await checkListedPrice(offer, key)]
     const checkedAt = new Date().toISOString()
     const result = {
       ...{ provider, model: model.id, checked_at: checkedAt, catalog: catalog.version },

@@ -31,10 +31,10 @@ export function expectedShares(uses: ReadonlyArray<CacheUse | undefined>): Cache
   const sum = (part: keyof CacheUse) => uses.reduce((total, use) => total + (use?.[part] ?? 0), 0)
   const all = sum('promptTokens')
   if (all <= 0) return uses.map(() => NO_CACHE)
-  const shareOf = (use: CacheUse | undefined, part: 'readTokens' | 'writtenTokens') => {
-    const usual = (sum(part) / all) * TRUSTED_TOKENS
-    const share = ((use?.[part] ?? 0) + usual) / ((use?.promptTokens ?? 0) + TRUSTED_TOKENS)
-    return Math.min(SHARE_MAX, share)
+  const usual = { readTokens: sum('readTokens') / all, writtenTokens: sum('writtenTokens') / all }
+  const shareOf = (use: CacheUse | undefined, part: keyof typeof usual) => {
+    const tokens = (use?.[part] ?? 0) + usual[part] * TRUSTED_TOKENS
+    return Math.min(SHARE_MAX, tokens / ((use?.promptTokens ?? 0) + TRUSTED_TOKENS))
   }
   return uses.map((use) => {
     const read = shareOf(use, 'readTokens')

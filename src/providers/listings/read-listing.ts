@@ -1,4 +1,5 @@
 import type { Provider, Wire } from '../../core/catalog/catalog.ts'
+import { isObject } from '../../core/json/json-object.ts'
 import { readBoundedBody } from '../../platform/network/read-bounded-body.ts'
 
 /** How a wire lists models: the path, the header of the key, and the form of a page. */
@@ -68,6 +69,17 @@ export async function readListing(provider: Provider, key: string | undefined): 
     query = found.next
   }
   return models
+}
+
+/** Reads the entries of a list of the chat-completions wire, as the provider has them. Rejects as `readListing` does. */
+export async function readListedModels(
+  provider: Provider,
+  key: string | undefined,
+): Promise<Array<Record<string, unknown>>> {
+  const signal = AbortSignal.timeout(DEADLINE_MS)
+  const url = provider.baseUrl + OPENAI.path
+  const body = await readJson(url, headersOf(provider, WIRES[provider.wire], key), signal)
+  return listIn(body, 'data').filter(isObject)
 }
 
 /** Requests the first page, with a key or without. A redirect is an error; the caller must cancel the body. */

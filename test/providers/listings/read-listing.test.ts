@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Provider } from '../../../src/core/catalog/catalog.ts'
+import type { Offer, Provider } from '../../../src/core/catalog/catalog.ts'
+import { checkListedPrice } from '../../../src/providers/check/listed-price.ts'
 import { readListing } from '../../../src/providers/listings/read-listing.ts'
 
 const KEY = 'a-secret-key'
@@ -105,4 +106,19 @@ test.each([
   )
   expect(error?.message).toMatch(message)
   expect(JSON.stringify({ ...error, message: error?.message })).not.toContain(KEY)
+})
+
+test.each([
+  ['a token', { pricing: { prompt: '0.0000018', completion: '0.000007' } }, 'ok'],
+  ['a million tokens', { pricing: { input: 1.8, output: 7 } }, 'ok'],
+  ['beside other data', { metadata: { pricing: { input_tokens: 1.8, output_tokens: 7 } } }, 'ok'],
+  ['that the catalog has not', { pricing: { input: 1.5, output: 7 } }, 'differs'],
+  ['without a completion', { pricing: { prompt: '0.0000018' } }, 'left out'],
+  ['of nothing', {}, 'left out'],
+])('listed prices %s are compared with the catalog', async (_, entry, result) => {
+  const at = await provider(() => ({ body: { data: [{ id: 'other' }, { id: 'one', ...entry }] } }))
+  const cost = { prompt: 1_800_000n, completion: 7_000_000n }
+  const offer = { provider: at, upstreamModel: 'one', cost } as Offer
+  expect(await checkListedPrice(offer, KEY)).toMatchObject({ feature: 'prices', result })
+  expect((await checkListedPrice({ ...offer, upstreamModel: 'none' }, KEY)).result).toBe('left out')
 })

@@ -18,8 +18,6 @@ const SCOPES = {
 const TOKEN_SECONDS = 3_600
 const MODELS_REGION = 'us-east-1'
 
-export type CloudAccess = ReturnType<typeof createCloudAccess>
-
 /** The identities of the simulated clouds: exchanges keys for tokens, and checks what requests are sent with. */
 export function createCloudAccess() {
   let keys: { publicKey: KeyObject; privateKey: KeyObject } | undefined
