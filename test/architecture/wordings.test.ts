@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 
@@ -87,7 +87,9 @@ const REPLACED = [
 
 test('the former name of the project is only where a decision needs it', () => {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).split('\n')
-  const paths = git('ls-files').filter((path) => /switchyard/i.test(path))
+  const links = git('ls-files', '--stage').filter((line) => line.startsWith('120000'))
+  const targets = links.map((line) => readlinkSync(join(ROOT, line.split('\t')[1]!)))
+  const paths = [...git('ls-files'), ...targets].filter((path) => /switchyard/i.test(path))
   expect([...paths, ...git('grep', '-Iil', 'switchyard')].filter(Boolean)).toEqual([
     'CHANGELOG.md',
     'docs/decisions/0163-the-name-is-shuntyard.md',
