@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import type { LucideIcon } from 'lucide-react'
-import { type ReactNode, useRef } from 'react'
+import { type CSSProperties, type ReactNode, useRef } from 'react'
 import type { pagesOf } from '../../api/read.ts'
 import { formatCount } from '../../lib/format.ts'
 import { EmptyState, QueryView } from '../feedback/messages.tsx'
@@ -63,7 +63,7 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
       {/* biome-ignore-start lint/a11y/noRedundantRoles: see above */}
       <table
         className={plan ? 'data-table table-planned' : 'data-table'}
-        style={plan && { minWidth: `${plannedRem(plan, headers)}rem` }}
+        style={plan && ({ '--planned': `${plannedRem(plan, headers)}rem` } as CSSProperties)}
         role="table"
       >
         <caption className="sr-only">{caption}</caption>

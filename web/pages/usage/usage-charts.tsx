@@ -72,7 +72,7 @@ export function UsageCharts(props: {
         <button
           key={group}
           type="button"
-          className="cursor-pointer hover:underline"
+          className="cursor-pointer border-0 bg-transparent p-0 text-soft hover:underline"
           onClick={() => onGroup(group)}
         >
           <ChartKey colour={colourOf(group)}>{nameOf(group)}</ChartKey>
