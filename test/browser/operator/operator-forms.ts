@@ -21,6 +21,7 @@ beforeAll(async () => {
 
 const panel = (title: string) =>
   page.locator('.panel').filter({ has: page.getByRole('heading', { name: title, exact: true }) })
+const openTab = (tab: 'money' | 'access') => page.goto(`${stack.url}/admin/accounts/${accountId}?tab=${tab}`)
 const dialog = (name: string | RegExp) => page.getByRole('dialog', { name })
 
 test('an operator opens an account with a credit, and gets its link once', async () => {
@@ -50,10 +51,11 @@ test('an operator opens an account with a credit, and gets its link once', async
 })
 
 test('the ledger of the account says who posted what and why, and comes to the balance', async () => {
+  await openTab('access')
   const { key } = await issuedKey()
   expect((await ask({ url: stack.url, key }, { model: 'acme/swift' })).status).toBe(200)
   await stack.settled(accountId)
-  await page.reload()
+  await openTab('money')
   const ledger = panel('Ledger')
   await ledger.getByText('The sum of all transactions is the balance').waitFor()
   const table = ledger.getByRole('table', { name: 'Transactions of the account' })
@@ -88,6 +90,7 @@ async function issuedKey(): Promise<{ key: string }> {
 }
 
 test('keys are edited, paused and, several at once, revoked', async () => {
+  await openTab('access')
   await issuedKey()
   const keys = panel('Keys')
   await keys.getByRole('button', { name: 'Edit the key' }).first().click()
