@@ -165,10 +165,10 @@ export function UsageCharts(props: {
 }
 
 const Chart = ({ title, children }: { title: string; children: ReactNode }) => (
-  <section className="stack min-w-0 content-start gap-2">
+  <div className="stack min-w-0 content-start gap-2">
     <h3>{title}</h3>
     {children}
-  </section>
+  </div>
 )
 
 const failuresText = ({ calls, failed_calls: failed }: UsageFiguresView): string =>
