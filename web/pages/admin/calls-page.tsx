@@ -92,7 +92,7 @@ export function OperatorCallsPage() {
               operatorCallRow(
                 call,
                 <TwoLines second={call.key_name || `…${call.key_id.slice(-8)}`}>
-                  <AccountLink id={call.account_id} name={call.account_name} />
+                  <AccountLink id={call.account_id} name={call.account_name} isLine />
                 </TwoLines>,
               ),
             )}
