@@ -205,8 +205,9 @@ describe('one call through the whole gateway', () => {
       parsed: ['src/core/calls/frames.ts'],
       written: ['src/calls/worker/finish-calls.ts', 'src/http/calls/chat-format.ts'],
     })
-    expect((after.received - before.received) / text.length, 'bytes to Redis').toBeLessThan(1.5)
-    expect((after.sent - before.sent) / text.length, 'bytes from Redis').toBeLessThan(1.5)
+    // A second copy would make it 2 at least; heartbeats of a slow machine come on top of one.
+    expect((after.received - before.received) / text.length, 'bytes to Redis').toBeLessThan(2)
+    expect((after.sent - before.sent) / text.length, 'bytes from Redis').toBeLessThan(2)
     await stack.settled(owner.accountId)
   })
 

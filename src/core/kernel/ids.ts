@@ -39,7 +39,8 @@ let latestMs = 0
  * `:` in job ids; ULIDs contain none.
  */
 export function newCallId(nowMs: number = Date.now()): CallId {
-  if (nowMs < latestMs - SLACK_MS / 2) {
+  // Also when the latest time was none, as that of a clock that is not set.
+  if (!(nowMs >= latestMs - SLACK_MS / 2)) {
     nextCallUlid = monotonicFactory(randomFraction)
     latestMs = nowMs
   }
