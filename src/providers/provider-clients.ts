@@ -28,8 +28,8 @@ interface ProviderClientOptions {
   ourKey: (provider: Provider) => string | null
   /** All our keys at a provider, which no message may contain. Absent: the one that is sent. */
   ourSecrets?: (provider: Provider) => readonly string[]
-  /** Signs what is sent to providers with credentials. Absent: there are none. */
-  sign?: Sign
+  /** Signs what is sent to providers with credentials. */
+  sign: Sign
   /** Where the files of calls are. Absent: no call makes or reads any. */
   files?: Pick<BodyStore, 'put' | 'open'>
   connectTimeoutMs: number
@@ -81,7 +81,7 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
               }),
           )
         }
-        if (!credentials || !sign) return send(unsigned.request)
+        if (!credentials) return send(unsigned.request)
         sign(unsigned.request, apiKey, credentials)
           .then(send)
           .catch((error: unknown) => {

@@ -3,16 +3,29 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import pino from 'pino'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { PlatformKeyStored, ProviderView } from '../../src/core/api/offers.ts'
 import type { OperatorActionView } from '../../src/core/api/operations.ts'
 import type { List, Page } from '../../src/core/api/shared.ts'
 import { CATALOG_OVERLAY } from '../../src/platform/redis/redis-keys.ts'
+import {
+  AWS_ACCESS_KEY_ID,
+  AWS_SECRET,
+  AZURE_APPLICATION,
+} from '../../tools/simulated-providers/clouds/cloud-access.ts'
 import { type AdminClient, adminClient } from '../helpers/admin-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
-import { type Call, caller, completionOf, expectError } from '../http/wire.ts'
+import {
+  type Call,
+  caller,
+  completionOf,
+  expectError,
+  type ReadStream,
+  readStream,
+  recordOf,
+} from '../http/wire.ts'
 
 const ENVIRONMENT_KEY = 'sk-environment-0123456789abcdef'
 const ACCEPTED_KEY = `sk-accepted-${randomBytes(16).toString('hex')}`
@@ -21,6 +34,7 @@ const newSecret = () => `sk-stored-${randomBytes(16).toString('hex')}`
 let stack: TestStack
 let admin: AdminClient
 let call: Call
+let accountId: string
 /** A provider that lists its models for one key only. */
 let strict: Server
 const log: string[] = []
@@ -49,6 +63,7 @@ beforeAll(async () => {
   })
   admin = adminClient(stack, await stack.adminKey())
   const account = await stack.account('1.00')
+  accountId = account.accountId
   call = caller(stack, account)
 })
 afterAll(async () => {
@@ -212,6 +227,97 @@ test('what is refused is not stored', async () => {
     'not_permitted',
   )
   secrets.push(wrong)
+})
+
+describe('a cloud with a stored key', () => {
+  const tokenUrl = (cloud: string) => `${stack.providers.url}/cloud${cloud}/${cloud}/token`
+  const CLOUDS = {
+    azure: () => ({
+      ...{ wire: 'chat-completions', path: 'azure', key: Object.values(AZURE_APPLICATION).join(':') },
+      credentials: { kind: 'azure', token_url: `${tokenUrl('azure')}/{tenant}` },
+      quirks: { path: '/openai/deployments/{model}/chat/completions?api-version=2024-10-21' },
+    }),
+    gemini: () => ofVertex('google-generate-content', 'google'),
+    vertex: () => ofVertex('anthropic-messages', 'anthropic'),
+    bedrock: () => ofBedrock('bedrock-converse'),
+    invoke: () => ofBedrock('anthropic-messages'),
+    refused: () => ({ ...ofBedrock('bedrock-converse'), key: `${AWS_ACCESS_KEY_ID}:another-secret` }),
+  }
+  const ofVertex = (wire: string, publisher: string) => ({
+    ...{ wire, path: `google/publishers/${publisher}` },
+    key: Buffer.from(stack.providers.clouds.serviceAccount()).toString('base64'),
+    credentials: { kind: 'google', token_url: tokenUrl('google') },
+  })
+  const ofBedrock = (wire: string) => ({
+    ...{ wire, path: 'aws', key: `${AWS_ACCESS_KEY_ID}:${AWS_SECRET}` },
+    credentials: { kind: 'aws', region: 'us-east-1' },
+  })
+
+  beforeAll(async () => {
+    const document = JSON.parse(await readFile(stack.catalogFile, 'utf8'))
+    const plain = document.models.find(({ id }: { id: string }) => id === 'own/open')
+    const keys = new Map<string, string>()
+    for (const [name, cloud] of Object.entries(CLOUDS)) {
+      const { key, path, ...fields } = cloud()
+      const id = `cloud${name}`
+      keys.set(id, key)
+      document.providers.push({
+        ...{ id, base_url: `${stack.providers.url}/${id}/${path}`, ...fields },
+        api_key_env: `PLATFORM_TEST_${name.toUpperCase()}_KEY`,
+      })
+      const offer = { ...plain.offers[0], provider: id, priority: 1 }
+      document.models.push({ ...plain, id: `cloud/${name}`, offers: [offer] })
+      if (name === 'refused')
+        document.models.push({ ...plain, id: 'cloud/rescued', offers: [offer, ...plain.offers] })
+    }
+    await writeFile(stack.catalogFile, JSON.stringify(document))
+    await eventually(async () => expect(await provider('cloudrefused')).toBeDefined())
+    for (const [id, key] of keys) await store(id, key)
+  })
+
+  test.each(['azure', 'gemini', 'vertex', 'bedrock', 'invoke'])(
+    '%s serves calls of customers, whole and streamed, at the right charge',
+    async (name) => {
+      const model = `cloud/${name}`
+      const whole = await eventually(async () => {
+        const response = await call({ model })
+        return { response, ...(await completionOf(response)) }
+      })
+      const response = await call({ model, stream: true })
+      const stream: ReadStream = readStream(await response.text())
+      expect(stream.isDone).toBe(true)
+      expect(stream.content).toBe(whole.choices[0]!.message.content)
+      expect(stream.content.split(' ')).toHaveLength(12)
+      await stack.settled(accountId)
+      for (const each of [whole.response, response]) {
+        const { prompt_tokens: prompt, completion_tokens: completion } = whole.usage!
+        const record = await recordOf(stack, each)
+        expect(record).toMatchObject({
+          ...{ status: 'completed', usageSource: 'upstream' },
+          ...{ promptTokens: prompt, completionTokens: 12 },
+          chargePico: BigInt(prompt) * 1_000_000n + BigInt(completion) * 2_000_000n,
+        })
+        expect(record.attempts).toMatchObject([{ offerId: `cloud${name}/words-12`, outcome: 'ok' }])
+      }
+    },
+  )
+
+  test('that refuses the signature is left for another provider, and is an error without one', async () => {
+    const response = await eventually(async () => {
+      const answer = await call({ model: 'cloud/rescued' })
+      await completionOf(answer)
+      return answer
+    })
+    await stack.settled(accountId)
+    expect(await recordOf(stack, response)).toMatchObject({
+      attempts: [
+        { offerId: 'cloudrefused/words-12@cloud/rescued', outcome: 'refused', httpStatus: 403 },
+        { offerId: 'delta/words-12@cloud/rescued', outcome: 'ok' },
+      ],
+    })
+    const alone = await expectError(await call({ model: 'cloud/refused' }), 502, 'all_providers_failed')
+    expect(alone.message).not.toMatch(/cloud|aws/i)
+  })
 })
 
 test('each change is in the audit log, and no secret is in logs, answers, PostgreSQL or Redis', async () => {

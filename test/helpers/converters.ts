@@ -10,6 +10,7 @@ import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import * as applyPreset from '../../src/core/presets/apply-preset.ts'
 import { readPresetSettings } from '../../src/core/presets/preset.ts'
+import { createSign } from '../../src/providers/credentials/create-sign.ts'
 import { createProviderClients } from '../../src/providers/provider-clients.ts'
 import { WIRE_MAPPINGS } from '../../src/providers/wires.ts'
 import { type Growth, growthsOf } from './growing-bodies.ts'
@@ -138,6 +139,7 @@ const PLANNING = {
 
 const sent: string[] = []
 const clients = createProviderClients({
+  sign: createSign(Date.now),
   wires: WIRE_MAPPINGS,
   transport: { post: ({ body }) => void sent.push(String(body)) },
   ourKey: () => 'key',

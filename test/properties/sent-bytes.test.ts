@@ -7,6 +7,7 @@ import { type CallContent, kindOf } from '../../src/core/calls/kinds/call-kinds.
 import { type MessagesBody, parseMessagesRequest } from '../../src/core/calls/messages-request.ts'
 import type { ProviderQuirks, Wire } from '../../src/core/catalog/catalog.ts'
 import { parseClientJson } from '../../src/core/json/client-json.ts'
+import { createSign } from '../../src/providers/credentials/create-sign.ts'
 import { createProviderClients } from '../../src/providers/provider-clients.ts'
 import { WIRE_MAPPINGS } from '../../src/providers/wires.ts'
 import { damaged } from '../helpers/damaged.ts'
@@ -103,6 +104,7 @@ function requestOf(content: CallContent, wire: Wire, quirks: ProviderQuirks): st
   }
   const sent: string[] = []
   const clients = createProviderClients({
+    sign: createSign(Date.now),
     wires: WIRE_MAPPINGS,
     transport: { post: ({ body }) => void sent.push(String(body)) },
     ourKey: () => 'key',

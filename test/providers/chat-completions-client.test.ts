@@ -3,6 +3,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { SamplingParameters } from '../../src/core/calls/chat-request.ts'
 import { healthEffect } from '../../src/core/failover/circuit-breaker.ts'
+import { createSign } from '../../src/providers/credentials/create-sign.ts'
 import {
   createProviderClients,
   createTransport,
@@ -57,6 +58,7 @@ async function attempt(
   parameters: SamplingParameters = {},
 ): Promise<Heard> {
   const client = createProviderClients({
+    sign: createSign(Date.now),
     wires: WIRE_MAPPINGS,
     transport,
     ourKey: ({ apiKeyEnv }) => (apiKeyEnv === 'ACME_API_KEY' ? 'secret-key' : null),

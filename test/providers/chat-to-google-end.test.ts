@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createSign } from '../../src/providers/credentials/create-sign.ts'
 import {
   createProviderClients,
   createTransport,
@@ -43,6 +44,7 @@ async function answerOf(script: string | Script, limits = PATIENT) {
   provider.play(typeof script === 'string' ? streams(script) : script)
   let text = ''
   const client = createProviderClients({
+    sign: createSign(Date.now),
     wires: WIRE_MAPPINGS,
     transport,
     ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : 'key'),

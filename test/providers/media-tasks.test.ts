@@ -11,6 +11,7 @@ import { imageSize } from '../../src/core/media/image-size.ts'
 import { createBodyStore } from '../../src/platform/body-store/body-store.ts'
 import { createFolderStorage } from '../../src/platform/body-store/folder-storage.ts'
 import { createStreamSealer } from '../../src/platform/body-store/stream-sealer.ts'
+import { createSign } from '../../src/providers/credentials/create-sign.ts'
 import { image as images } from '../../src/providers/kinds/image.ts'
 import { speech } from '../../src/providers/kinds/speech.ts'
 import { transcription } from '../../src/providers/kinds/transcription.ts'
@@ -79,6 +80,7 @@ async function ask(
   for (const [index, file] of files.entries())
     await store.put(OWNER, `file-${index}`, toStream(file), options)
   const client = createProviderClients({
+    sign: createSign(Date.now),
     wires: WIRE_MAPPINGS,
     transport,
     ourKey: () => null,

@@ -19,6 +19,7 @@ import { createRetryBudget, type RetryBudget } from '../../../../src/offer-healt
 import { createLogger } from '../../../../src/platform/observability/logger.ts'
 import { createRedis, type Redis } from '../../../../src/platform/redis/redis.ts'
 import { HEALTH_BREAKERS, HEALTH_CHANNEL } from '../../../../src/platform/redis/redis-keys.ts'
+import { createSign } from '../../../../src/providers/credentials/create-sign.ts'
 import {
   createProviderClients,
   createTransport,
@@ -122,6 +123,7 @@ async function call(options: CallOptions = {}): Promise<Answer> {
   const chain = createAttemptChain({
     catalog: () => catalog,
     providers: createProviderClients({
+      sign: createSign(Date.now),
       wires: WIRE_MAPPINGS,
       transport,
       ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : 'key'),

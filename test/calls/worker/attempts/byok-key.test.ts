@@ -5,6 +5,7 @@ import { createAttemptChain } from '../../../../src/calls/worker/attempts/attemp
 import type { CallOutcome } from '../../../../src/core/calls/call-outcome.ts'
 import type { BreakerBoard } from '../../../../src/offer-health/circuit-breaker/breaker-board.ts'
 import type { RetryBudget } from '../../../../src/offer-health/retry-budget.ts'
+import { createSign } from '../../../../src/providers/credentials/create-sign.ts'
 import {
   createProviderClients,
   createTransport,
@@ -66,6 +67,7 @@ async function run(answer: VaultResult, { fallback = false, isBudgetLeft = true 
   const chain = createAttemptChain({
     catalog: () => catalog,
     providers: createProviderClients({
+      sign: createSign(Date.now),
       wires: WIRE_MAPPINGS,
       transport,
       ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : 'sk-ours'),

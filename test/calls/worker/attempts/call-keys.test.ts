@@ -8,6 +8,7 @@ import { KeyBoard } from '../../../../src/offer-health/key-board.ts'
 import { KeyHealth } from '../../../../src/offer-health/key-health.ts'
 import type { RetryBudget } from '../../../../src/offer-health/retry-budget.ts'
 import type { Logger } from '../../../../src/platform/observability/logger.ts'
+import { createSign } from '../../../../src/providers/credentials/create-sign.ts'
 import {
   createProviderClients,
   createTransport,
@@ -145,6 +146,7 @@ async function run({
     },
     catalog: () => catalog,
     providers: createProviderClients({
+      sign: createSign(Date.now),
       ...{ wires: WIRE_MAPPINGS, transport, connectTimeoutMs: 30_000, now: () => nowMs },
       ourKey: () => 'secret-of-only',
       ourSecrets: () => pool.map(({ secret }) => secret),
