@@ -53,8 +53,6 @@ export interface Candidate {
   privacy?: Privacy
   /** The id of the client's BYOK key to use, never its secret. Absent: a platform key. */
   providerKeyId?: string
-  /** The id of the platform key to use while it is ready, since it holds the prefix of the prompt. Absent: any. */
-  preferredKeyId?: string
 }
 
 /** The entry of the response cache for a request, and how long the response is kept there. */

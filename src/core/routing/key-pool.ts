@@ -13,25 +13,24 @@ export type KeyStanding = 'ready' | 'spare' | 'out'
 export interface KeyChoice<Key> {
   /** The hash of what stays with one key, so that the provider's prompt cache serves it: a conversation, or its account. */
   affinity: number
-  /** The key that holds the prefix of the prompt; used while it is ready. */
-  prefer?: string | undefined
   standing: (key: Key) => KeyStanding
 }
 
 /**
  * Chooses a key by weighted rendezvous: each conversation has an order of keys of its own, in which a key is first as often as its
- * weight says, and keys that come or go move no other conversation. Null if every key is out.
+ * weight says, and keys that come or go move no other conversation. So the key that holds the prefix of a prompt needs not be
+ * remembered: it is the first, also after a rest. Null if every key is out.
  */
 export function chooseKey<Key extends WeightedKey>(
   keys: readonly Key[],
-  { affinity, prefer, standing }: KeyChoice<Key>,
+  { affinity, standing }: KeyChoice<Key>,
 ): Key | null {
   let best: { key: Key; isReady: boolean; score: number } | null = null
   for (const key of keys) {
     const state = standing(key)
     if (state === 'out') continue
     const isReady = state === 'ready'
-    const score = key.id === prefer ? Number.POSITIVE_INFINITY : rendezvousScore(affinity, key)
+    const score = rendezvousScore(affinity, key)
     const isBetter = best === null || (isReady === best.isReady ? score > best.score : isReady)
     if (isBetter) best = { key, isReady, score }
   }

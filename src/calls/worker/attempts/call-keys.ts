@@ -40,14 +40,14 @@ export class CallKeys {
    * one key.
    */
   choose(candidate: Candidate): PoolKey | null | undefined {
-    const { offerId, providerKeyId, preferredKeyId: prefer } = candidate
+    const { offerId, providerKeyId } = candidate
     if (providerKeyId !== undefined)
       return this.#pools && this.#otherByokKeys(candidate).length > 0 ? { id: providerKeyId } : undefined
     const pool = this.#pool(candidate)
     if (!pool) return undefined
     const { accountId, affinity = crc32(accountId) } = this.#envelope
     return chooseKey(pool, {
-      ...{ affinity, prefer },
+      affinity,
       standing: (key) => this.#pools!.board.standing(offerId, key),
     })
   }

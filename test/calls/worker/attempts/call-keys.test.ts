@@ -61,6 +61,9 @@ const key = (id: string, changes: Partial<PlatformKey> = {}): PlatformKey => ({
   ...changes,
 })
 
+/** A conversation whose keys are, in its order, `one` and `two`. */
+const ON_ONE = 1
+
 beforeEach(async () => {
   transport = createTransport({ connectTimeoutMs: 30_000 })
   alpha = await startScriptedProvider()
@@ -122,13 +125,11 @@ afterEach(async () => {
 /** A call to a model at alpha, with several keys there, and at beta. */
 async function run({
   pool = [key('one'), key('two')],
-  prefer = 'one',
   offers = ['alpha/large', 'beta/large'],
   candidates,
   isBudgetLeft = true,
 }: {
   pool?: PlatformKey[]
-  prefer?: string
   offers?: string[]
   candidates?: Array<Partial<Candidate>>
   isBudgetLeft?: boolean
@@ -162,7 +163,8 @@ async function run({
   const parts = candidates ?? offers.map((offerId) => ({ offerId }))
   const envelope = envelopeOf({
     stream: false,
-    candidates: parts.map((part) => candidateOf({ preferredKeyId: prefer, ...part })),
+    candidates: parts.map((part) => candidateOf(part)),
+    affinity: ON_ONE,
     callDeadlineAt: nowMs + 60_000,
     holdPico: '1000000',
   })
