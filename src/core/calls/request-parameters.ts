@@ -21,7 +21,7 @@ export function effortOfBudget(budgetTokens: number): ReasoningEffort {
   return budgetTokens <= MEDIUM_BUDGET ? 'medium' : 'high'
 }
 
-const MAX_MODELS = 8
+export const MAX_MODELS = 8
 const MAX_MODEL_ID_LENGTH = 256
 const STOP_CHARS_MAX = 1_000
 

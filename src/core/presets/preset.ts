@@ -39,6 +39,12 @@ export function presetReference(model: string): PresetReference | null {
 export const presetLabel = ({ name, version }: Pick<PresetVersion, 'name' | 'version'>): string =>
   `${name}@${version}`
 
+const areWeights = (weights: readonly number[], { model, models }: PresetSettings): boolean =>
+  model === undefined &&
+  new Set(models).size === weights.length &&
+  models?.length === weights.length &&
+  weights.reduce((sum, weight) => sum + weight, 0) === 100
+
 /**
  * Validates settings that match their schema as a chat completion with them would be, and leaves out what is null.
  * Throws ApiError `invalid_request` whose `param` starts with `settings`.
@@ -47,13 +53,18 @@ export function readPresetSettings(given: PresetSettings): PresetSettings {
   const settings: PresetSettings = Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== null && value !== ''),
   )
-  const { system, ...fields } = settings
+  const { system, weights, ...fields } = settings
   if (Buffer.byteLength(system ?? '') > SYSTEM_BYTES_MAX)
     throw invalid('settings.system', `The system text may have at most ${SYSTEM_BYTES_MAX} bytes.`)
   if (Buffer.byteLength(JSON.stringify(settings)) > SETTINGS_BYTES_MAX)
     throw invalid('settings', `The settings may have at most ${SETTINGS_BYTES_MAX} bytes of JSON.`)
   if ([fields.model, ...(fields.models ?? [])].some((named) => namesPreset({ model: named })))
     throw invalid('settings.model', 'A preset names models, and no other preset.')
+  if (weights && !areWeights(weights, fields))
+    throw invalid(
+      'settings.weights',
+      '`weights` has a percentage for each of `models`, which differ, in sum 100.',
+    )
   parseExtendedRequest({ ...fields, messages: [{ role: 'user', content: '' }] })
   return settings
 }

@@ -10,12 +10,13 @@ import { type RepeatedCall, type StartCallDependencies, startCall } from '../../
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import { readCallLabels } from '../../core/calls/call-labels.ts'
 import { refuseLongText } from '../../core/calls/chat-request.ts'
-import { readConversationId } from '../../core/calls/conversation-id.ts'
+import { conversationHash, readConversationId } from '../../core/calls/conversation-id.ts'
 import { type CallContent, type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { BoundedJson } from '../../core/json/bounded-json.ts'
 import { invalid } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { CallPlan } from '../../core/routing/call-plan.ts'
+import { drawnFirst } from '../../core/routing/drawn-first.ts'
 import type { BodyStore } from '../../platform/body-store/body-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { isTraced } from '../../platform/observability/tracing.ts'
@@ -81,11 +82,10 @@ export function refuseLongPrompt(
   refuseLongText(kindOf(content).media(content), bodyBytes, textBodyLimitBytes * factor)
 }
 
-/** The body of a call, and the version of the preset that is in it. */
+/** The body of a call, and the version of the preset that is in it: as `name@3`, with the weights of its models. */
 export interface CallBody<Body> {
   body: Body
-  /** `name@3`; absent: none. */
-  preset?: string
+  preset?: { label: string; weights?: readonly number[] | null | undefined }
   /** What of the preset the surface has no field for; absent: nothing. */
   leftOut?: string[]
 }
@@ -95,8 +95,8 @@ export interface ServeOptions extends Pick<Caller, 'fingerprint'> {
   format: ResponseFormat<string | WholeBody>
   /** What its route left out of the body; added to `x-ignored-parameters`. */
   ignored?: readonly string[] | undefined
-  /** The version of the preset that it uses, `name@3`; absent: none. */
-  preset?: string | undefined
+  /** The version of the preset that it uses; absent: none. */
+  preset?: CallBody<unknown>['preset'] | undefined
   /** Its id, if the route assigned one. */
   callId?: CallId
   /** The plan that was made for its quote; absent: it is planned when it starts. */
@@ -116,7 +116,7 @@ const IGNORED_MAX = 32
 /** Makes every call: starts it with this key and relays its response. Throws ApiError. */
 export async function serveCall(
   key: StandardKey,
-  call: CallRequest,
+  sent: CallRequest,
   options: ServeOptions,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -125,6 +125,7 @@ export async function serveCall(
   const { format, callId, plan, background, watch = (writer: CompletionWriter) => writer } = options
   const { bodyReservation: reservation, bodyBytes } = request
   const caller = callerOf(key, options, request)
+  const call = ofDrawnModel(sent, caller, options)
   const prompt =
     key.promptLogDays === undefined ? null : deps.promptLogs.readPrompt(request.body ?? call.content)
   // The request object lives as long as its response, so that its text is released here.
@@ -172,12 +173,23 @@ function callerOf(
     idempotencyKey: idempotencyKey(request),
     fingerprint,
     bodyBytes: request.bodyBytes,
-    labels: readCallLabels(request.headers, request.body, { preset, session }),
+    labels: readCallLabels(request.headers, request.body, { preset: preset?.label, session }),
     conversation: isTraced() ? session : undefined,
     cacheSeconds: isCacheable ? cacheSeconds(request) : undefined,
     surface: request.routeOptions.url,
     noteRate: request.noteRate.bind(request),
   }
+}
+
+/** The call with the model of its preset first that its conversation is drawn for. */
+function ofDrawnModel(
+  call: CallRequest,
+  { key, labels }: Pick<Caller, 'key' | 'labels'>,
+  { preset }: ServeOptions,
+): CallRequest {
+  if (!preset?.weights) return call
+  const conversation = conversationHash(call.content, labels?.session, key.accountId) ?? 0
+  return { ...call, models: drawnFirst(call.models, preset.weights, conversation) }
 }
 
 /** A sink that stores a copy of the completion for a key with prompt logs. A repeat is already stored. */

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { PresetCache } from '../../accounts/presets/preset-cache.ts'
 import type { PresetSettings } from '../../core/api/presets.ts'
+import type { ChatBody } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { WithPreset } from '../../core/presets/apply-preset.ts'
 import { namesPreset, type PresetReference, presetLabel, presetReference } from '../../core/presets/preset.ts'
@@ -11,7 +12,7 @@ import { callingKey } from '../plugins/authenticate.ts'
  * The body of a call with the preset that its `model` names. The preset's bytes count as part of the body. Throws
  * ApiError `model_not_found` for a preset or version that the account does not have.
  */
-export async function withPreset<Body extends { model?: string | null | undefined }>(
+export async function withPreset<Body extends Pick<ChatBody, 'model' | 'models'>>(
   request: FastifyRequest & { body: Body },
   presets: Pick<PresetCache, 'lookup'>,
   apply: (body: Body, settings: PresetSettings) => WithPreset<Body>,
@@ -24,7 +25,8 @@ export async function withPreset<Body extends { model?: string | null | undefine
   const bytes = Buffer.byteLength(found.settings.system ?? '')
   request.bodyReservation?.grow(bytes)
   request.bodyBytes += bytes
-  return { ...apply(body, found.settings), preset: presetLabel(found) }
+  const weights = body.models == null ? found.settings.weights : null
+  return { ...apply(body, found.settings), preset: { label: presetLabel(found), weights } }
 }
 
 function noSuchPreset(reference: PresetReference | null): ApiError {

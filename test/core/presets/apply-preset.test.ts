@@ -108,4 +108,10 @@ test('settings are validated as a call with them would be', () => {
   expect(() => readPresetSettings({ system: 'é'.repeat(10_000) })).toThrow(/16384 bytes/)
   const provider = { only: Array.from({ length: 100 }, () => 'p'.repeat(400)) }
   expect(() => readPresetSettings({ provider })).toThrow(/32768 bytes/)
+  const models = ['maker/one', 'maker/two']
+  expect(readPresetSettings({ models, weights: [95, 5] })).toEqual({ models, weights: [95, 5] })
+  for (const weights of [[95, 6], [100], []])
+    expect(() => readPresetSettings({ models, weights }), weights.join()).toThrow(/in sum 100/)
+  for (const wrong of [{ models: ['maker/one', 'maker/one'] }, { models, model: 'maker/one' }, {}])
+    expect(() => readPresetSettings({ ...wrong, weights: [50, 50] })).toThrow(/in sum 100/)
 })

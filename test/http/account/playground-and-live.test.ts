@@ -348,6 +348,11 @@ describe('a preset', () => {
     expect(await (await asKey(secret, '/v2/presets/x')).json()).toMatchObject({
       ...{ version: 3, settings, versions: [{ version: 3 }, { version: 2 }, { version: 1 }] },
     })
+    const canary = { models: ['test/one', 'test/slow'], weights: [0, 100] }
+    await asKey(secret, '/v2/presets', { name: 'canary', settings: canary })
+    const served = async (more: object) => (await ask({ model: '@preset/canary', ...more })).json()
+    expect(await served({})).toMatchObject({ model: 'test/slow' })
+    expect(await served({ models: ['test/one'] })).toMatchObject({ model: 'test/one' })
     await expectError(await ask({ model: '@preset/x@9' }), 404, 'model_not_found')
     const unknown = await asKey(secret, '/v2/messages', {
       ...{ model: '@preset/none', messages: MESSAGES, max_tokens: 5 },
