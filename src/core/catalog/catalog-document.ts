@@ -290,7 +290,7 @@ const OFFER = closed(
     max_output_tokens: tokens("Default: the model's."),
     priority: PRIORITY,
     weight: WEIGHT,
-    exact_tools: off('Honours tool definitions exactly; `:exacto` uses only such offers.'),
+    exact_tools: off('Calls tools as at the maker of the model; `:exacto` uses only such offers.'),
     assistant_prefill: off(
       'Continues a trailing assistant message, so a broken stream can be continued by prefill.',
     ),

@@ -161,7 +161,7 @@ export interface Offer {
   priority: number
   /** The percentage of conversations that start with it, among those of the same priority. Absent: the others share the rest by price. */
   weight?: number
-  /** Honours tool definitions exactly; `:exacto` uses only such offers. */
+  /** Calls tools as at the maker of the model; `:exacto` uses only such offers. */
   exactTools: boolean
   /** Continues a trailing assistant message, so a broken stream can be rescued by prefill. */
   assistantPrefill: boolean
