@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { AccountLedgerRow, AccountLedgerTotals } from '../../src/core/api/account-ledger.ts'
+import type { AccountLedgerRow } from '../../src/core/api/account-ledger.ts'
 import type {
   AccountBilling,
   ListedAccount,
@@ -10,7 +10,6 @@ import type { AlarmDestinationView } from '../../src/core/api/alarm-destinations
 import type { LedgerView, MarginView } from '../../src/core/api/billing.ts'
 import type { CallPage, CallTimelineView, OperatorCall } from '../../src/core/api/calls.ts'
 import type { CatalogEditsView, CatalogView, RateHistoryView } from '../../src/core/api/catalog.ts'
-import type { GatewaySettingsView } from '../../src/core/api/gateway.ts'
 import type {
   MovingOffer,
   MovingProvider,
@@ -28,12 +27,10 @@ import type {
   TrafficView,
 } from '../../src/core/api/operations.ts'
 import type { OperatorDetail } from '../../src/core/api/operators.ts'
-import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
 import type { OperatorRefusalView } from '../../src/core/api/refusals.ts'
 import type { RouterView } from '../../src/core/api/router.ts'
 import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessions.ts'
 import type { List, Page } from '../../src/core/api/shared.ts'
-import type { OpenableSurface } from '../../src/core/api/surfaces/surfaces.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
 import type { callPeriod, OperatorCallFilters } from '../lib/calls/call-filters.ts'
 import type { placeQuery } from '../lib/calls/call-order.ts'
@@ -91,10 +88,6 @@ export const offersQuery = (of: OffersOf) =>
 export const movingOffersQuery = (of: OffersOf) =>
   readOf<List<MovingOffer>>(`/admin/api/offers/moving${queryString({ ...of })}`, MOVING_MS)
 
-export const operatorProviderStatusQuery = readOf<ProviderStatusList>('/admin/api/provider-status', LAZY_MS)
-
-export const settingsQuery = readOf<GatewaySettingsView>('/admin/api/settings')
-
 /** One page; only the first is read again and again. `place`: with the period, the order and the page. */
 export const operatorCallsQuery = (
   { days: _, ...filters }: OperatorCallFilters,
@@ -145,15 +138,8 @@ export const accountQuery = (id: string) =>
 export const accountLedgerQuery = (id: string, filter: Record<string, string>) =>
   listOf<AccountLedgerRow>(path`/admin/api/accounts/${id}/ledger`, filter)
 
-/** Read with the page, not again and again: it sums every call of the account. */
-export const accountLedgerTotalsQuery = (id: string) =>
-  readOf<AccountLedgerTotals>(path`/admin/api/accounts/${id}/ledger/totals`)
-
 export const ledgerCsvPath = (id: string, filter: Record<string, string>): string =>
   path`/admin/api/accounts/${id}/ledger.csv` + queryString(filter)
-
-export const accountSurfacesQuery = (id: string) =>
-  readOf<List<OpenableSurface>>(path`/admin/api/accounts/${id}/surfaces`, CALM_MS)
 
 export const marginQuery = (span: { from: string; to: string }, group: MarginView['group_by']) =>
   readOf<MarginView>(`/admin/api/margin${queryString({ ...span, group_by: group })}`, LAZY_MS)

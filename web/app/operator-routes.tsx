@@ -52,7 +52,6 @@ const modelsRoute = createRoute({ getParentRoute: () => operatorRoute, path: '/a
 
 const pages = {
   providers: () => import('../pages/admin/providers-page.tsx'),
-  publicStatus: () => import('../pages/admin/providers/public-status.tsx'),
   provider: () => import('../pages/admin/provider-page.tsx'),
   calls: () => import('../pages/admin/calls-page.tsx'),
   call: () => import('../pages/admin/call-page.tsx'),
@@ -74,7 +73,6 @@ export const operatorRoutes = [
   operatorRoute.addChildren([
     page(operatorRoute, '/admin', () => import('../pages/admin/overview-page.tsx'), 'OverviewPage'),
     searchPage(operatorRoute, '/admin/providers', textParameters('all'), pages.providers, 'ProvidersPage'),
-    page(operatorRoute, '/admin/status', pages.publicStatus, 'PublicStatusPage'),
     page(operatorRoute, '/admin/providers/$id', pages.provider, 'ProviderPage'),
     searchPage(operatorRoute, '/admin/calls', readCallFilters, pages.calls, 'OperatorCallsPage'),
     page(operatorRoute, '/admin/calls/$id', pages.call, 'OperatorCallPage'),

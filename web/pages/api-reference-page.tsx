@@ -1,15 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
+import type { PublishedSurface } from '../../src/core/api/surfaces/surfaces.ts'
 import { openapiQuery } from '../api/queries.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
-import { CodeSpans } from '../components/text/code-spans.tsx'
+import { TabbedCode } from '../components/text/snippets.tsx'
 import { Badge, Facts } from '../components/text/values.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
-import { type Operation, operationsOf } from '../lib/openapi-view.ts'
-import { OperationDetails } from './reference/operation-details.tsx'
-import { STATUS_WORDS, StatusBadge } from './reference/status-badge.tsx'
+import { type Operation, operationsOf, type SchemaField } from '../lib/openapi-view.ts'
 
 const TAGS = {
   Gateway: 'Gateway',
@@ -17,6 +16,34 @@ const TAGS = {
   Billing: 'Top-ups',
   Console: 'Console',
   Operator: 'Operators',
+}
+
+type Status = PublishedSurface['status']
+
+interface Words {
+  name: string
+  meaning: string
+  tone?: 'good' | 'accent'
+}
+
+/** The text about a status, in the order of the API's promises. */
+const STATUS_WORDS: Record<Status, Words> = {
+  Stable: { name: 'Stable', meaning: 'A contract: it passed the release gate as it is.', tone: 'good' },
+  Limited: { name: 'Beta', meaning: 'Works, and may change.', tone: 'accent' },
+  'Provider-specific': {
+    name: 'Provider-specific',
+    meaning: 'Works where routing selects a target that speaks this protocol.',
+  },
+  'Not release-ready': {
+    name: 'Preview',
+    meaning: 'Has not passed its release gate; an operator may open it to an account.',
+  },
+  'Not a product-key surface': {
+    name: 'On request',
+    meaning: 'Not for the keys of accounts, unless an operator opens it.',
+  },
+  'Not implemented': { name: 'Not implemented', meaning: 'Has no handler.' },
+  Public: { name: 'Public', meaning: 'Needs no key.', tone: 'accent' },
 }
 
 const MEANINGS = Object.fromEntries(Object.values(STATUS_WORDS).map(({ name, meaning }) => [name, meaning]))
@@ -89,3 +116,75 @@ function OperationRow({ operation }: { operation: Operation }) {
     </details>
   )
 }
+
+/** A sentence in which names stand between backticks, as in Markdown. */
+const CodeSpans = ({ text }: { text: string }) =>
+  text.split('`').map((part, index) =>
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence stay in their places
+    index % 2 === 1 ? <code key={index}>{part}</code> : part,
+  )
+
+/** The status of an endpoint. A status that this build does not know is shown as the API names it. */
+function StatusBadge({ status }: { status: string }) {
+  const { name, tone = 'plain' } = (STATUS_WORDS as Partial<Record<string, Words>>)[status] ?? {
+    name: status,
+  }
+  return <Badge tone={tone}>{name}</Badge>
+}
+
+/** What an operation takes and answers, and programs that call it. */
+function OperationDetails({ operation }: { operation: Operation }) {
+  const { summary, description, samples, parameters, bodies, responses } = operation
+  return (
+    <div className="stack gap-4 pt-3">
+      {description && description !== summary && <p>{description}</p>}
+      {samples.length > 0 && (
+        <TabbedCode
+          label={`Language of the example of ${operation.id}`}
+          about={`example of ${operation.id}`}
+          codes={samples.map(({ label, source }) => ({ id: label, name: label, code: source }))}
+        />
+      )}
+      {parameters.length > 0 && (
+        <section className="stack gap-2">
+          <h3>Parameters</h3>
+          <Fields fields={parameters} />
+        </section>
+      )}
+      {bodies.map(({ mediaType, type, fields }) => (
+        <section key={mediaType} className="stack gap-2">
+          <h3>
+            Request body <code className="text-muted">{mediaType}</code>
+          </h3>
+          {fields.length > 0 ? <Fields fields={fields} /> : <p>{type}</p>}
+        </section>
+      ))}
+      {responses.map(({ status, description: words, mediaType, fields }) => (
+        <section key={`${status} ${mediaType}`} className="stack gap-2">
+          <h3>
+            {status === 'default' ? 'Every other status' : status}{' '}
+            {mediaType && <code className="text-muted">{mediaType}</code>}
+          </h3>
+          {words && <p className="wrap-anywhere">{words}</p>}
+          {fields.length > 0 && <Fields fields={fields} />}
+        </section>
+      ))}
+    </div>
+  )
+}
+
+/** The fields of a schema; those inside one are a list of their own. */
+const Fields = ({ fields }: { fields: SchemaField[] }) => (
+  <ul className="stack min-w-0 gap-2 border-l border-line pl-2 sm:pl-4">
+    {fields.map(({ name, type, required, notes, fields: inner }) => (
+      <li key={name} className="stack min-w-0 gap-1">
+        <p className="wrap-anywhere">
+          <code>{name}</code> <span className="text-muted">{type}</span>
+          {required && <span className="text-warn"> required</span>}
+          {notes.length > 0 && <span className="text-sm text-muted"> · {notes.join(' · ')}</span>}
+        </p>
+        {inner.length > 0 && <Fields fields={inner} />}
+      </li>
+    ))}
+  </ul>
+)

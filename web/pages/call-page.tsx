@@ -1,20 +1,27 @@
-import { useQuery } from '@tanstack/react-query'
-import { Link, useParams } from '@tanstack/react-router'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { Code, Play } from 'lucide-react'
+import { useState } from 'react'
 import type { ByokFailureView, CallDetail } from '../../src/core/api/calls.ts'
-import { callQuery, keysQuery, sessionQuery } from '../api/queries.ts'
+import { callQuery, keysQuery, pricingQuery, promptLogQuery, sessionQuery } from '../api/queries.ts'
 import { TimelineChart } from '../components/chart/call-timeline.tsx'
 import { CallProblemNote } from '../components/feedback/call-problem-note.tsx'
 import { QueryView } from '../components/feedback/messages.tsx'
+import { ActionButton } from '../components/form/action-button.tsx'
+import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallStatus } from '../components/table/call-table.tsx'
-import { Identifier } from '../components/text/copy.tsx'
+import { CodeBlock, copyText, Identifier } from '../components/text/copy.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Facts, Stats } from '../components/text/values.tsx'
+import { curlOf, replayOf } from '../lib/calls/call-replay.ts'
 import { timedCall } from '../lib/calls/call-timeline.ts'
+import { leaveDraft } from '../lib/form-drafts.ts'
 import { formatDuration, formatMoment } from '../lib/format.ts'
-import { CallActions } from './calls/call-actions.tsx'
+import { gatewayAddress } from '../lib/gateway-address.ts'
+import { findModel } from '../lib/models/model-catalog.ts'
+import { linkFragment, MESSAGE_DRAFT } from '../lib/playground/playground-link.ts'
 import { CallCostPanel } from './calls/call-cost-panel.tsx'
-import { PromptLogPanel } from './calls/prompt-log-panel.tsx'
 
 /** One call: why it ended as it did, where its time went, what it cost and how to send it again. */
 export function CallPage() {
@@ -138,4 +145,85 @@ const BYOK_FAILURES: Record<ByokFailureView['reason'], string> = {
   unavailable: 'was temporarily unavailable',
   unreachable: 'was not used: the provider could not be reached',
   provider_failed: 'was used, but the provider failed',
+}
+
+/** Sends a call again by other means. A logged request is read when one of them is chosen, not before. */
+function CallActions({ call, mayPlay }: { call: CallDetail; mayPlay: boolean }) {
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const readLog = async () =>
+    call.prompt_log_until ? client.fetchQuery({ ...promptLogQuery(call.id), gcTime: 0 }) : null
+  const readKind = async () => findModel((await client.ensureQueryData(pricingQuery)).data, call.model)?.kind
+  return (
+    <>
+      {mayPlay && (
+        <ActionButton
+          icon={Play}
+          size="small"
+          action={{
+            send: async () => {
+              const { settings, text } = replayOf(call.model, await readLog())
+              if (text !== '') leaveDraft(MESSAGE_DRAFT, { text })
+              await navigate({ to: '/playground', hash: linkFragment(settings, true).slice(1) })
+            },
+          }}
+        >
+          Replay in playground
+        </ActionButton>
+      )}
+      <ActionButton
+        icon={Code}
+        size="small"
+        action={{
+          send: async () => {
+            const [kind, log] = await Promise.all([readKind(), readLog()])
+            return copyText(curlOf(call.model, kind, log, gatewayAddress()))
+          },
+          done: (isCopied) =>
+            isCopied
+              ? `Copied${call.prompt_log_until ? '' : ', with an example in place of the messages'}.`
+              : 'The browser refused to copy.',
+        }}
+      >
+        Copy as curl
+      </ActionButton>
+    </>
+  )
+}
+
+/** The logged prompt and completion of a call. They are read only when the reader asks to see them. */
+function PromptLogPanel({ callId, until }: { callId: string; until: string }) {
+  const [isShown, setIsShown] = useState(false)
+  return (
+    <Panel title="Prompt and answer" padded>
+      <p className="text-sm text-muted">
+        Stored because prompt logging was on for the key. Deleted on {formatMoment(until)}.
+      </p>
+      {isShown ? <PromptLog callId={callId} /> : <Button onClick={() => setIsShown(true)}>Show</Button>}
+    </Panel>
+  )
+}
+
+const PromptLog = ({ callId }: { callId: string }) => (
+  <QueryView query={useQuery({ ...promptLogQuery(callId), gcTime: 0 })}>
+    {(log) => (
+      <div className="stack">
+        <h3>Request</h3>
+        <CodeBlock code={indented(log.request)} of="the request" />
+        {log.request_truncated && <p className="text-sm text-muted">The request was shortened.</p>}
+        <h3>Answer</h3>
+        <CodeBlock code={indented(log.answer)} of="the answer" />
+        {log.answer_truncated && <p className="text-sm text-muted">The answer was shortened.</p>}
+      </div>
+    )}
+  </QueryView>
+)
+
+/** Indents JSON; a truncated text is shown unchanged. */
+function indented(json: string): string {
+  try {
+    return JSON.stringify(JSON.parse(json), null, 2)
+  } catch {
+    return json
+  }
 }

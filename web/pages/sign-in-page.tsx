@@ -1,20 +1,22 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useLocation, useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { SecondFactorAsked } from '../../src/core/api/second-factor.ts'
+import type { OauthBody, RedirectView } from '../../src/core/api/identities.ts'
+import type { PasskeyAsked, PasskeyBody, SecondFactorAsked } from '../../src/core/api/second-factor.ts'
 import type { CredentialsBody, SessionView } from '../../src/core/api/sessions.ts'
-import { invitationQuery, stepQuery } from '../api/queries.ts'
-import { requestJson } from '../api/request.ts'
+import { gatewayQuery, invitationQuery, stepQuery } from '../api/queries.ts'
+import { path, requestJson } from '../api/request.ts'
 import { switchSession } from '../api/session.ts'
 import { fragmentOf, stepOf } from '../app/address.ts'
 import { takeSessionEnd } from '../app/session-end.ts'
 import { Note } from '../components/feedback/messages.tsx'
 import { PageForm } from '../components/form/form.tsx'
+import { LargeAction } from '../components/form/large-action.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { hasKeptDrafts } from '../lib/form-drafts.ts'
 import { oauthProblem } from '../lib/oauth-problem.ts'
+import { passkeyProblem, signWithPasskey } from '../lib/passkeys.ts'
 import { CHOSEN_PASSWORD, PASSWORD, SIGN_IN_EMAIL } from './sign-in/credential-fields.ts'
-import { PasskeySignIn, ProviderButtons } from './sign-in/other-ways-in.tsx'
 import { SecondFactorForm } from './sign-in/second-factor-form.tsx'
 
 /** Signs an account holder in, and leads on to the requested page. */
@@ -130,5 +132,42 @@ function CredentialsForm(props: {
       pending={pending}
       submit={submit}
     />
+  )
+}
+
+const PATH = '/console/api/sign-in'
+
+/** Signs in with a passkey alone; not offered where the browser cannot. */
+function PasskeySignIn({ onSession }: { onSession: (session: SessionView) => Promise<void> }) {
+  if (passkeyProblem() !== null) return null
+  const send = async () => {
+    const { step, options } = await requestJson<PasskeyAsked>('POST', `${PATH}/passkey-options`)
+    const body: PasskeyBody = { step, passkey: await signWithPasskey(options) }
+    await onSession(await requestJson<SessionView>('POST', `${PATH}/passkey`, body))
+  }
+  return (
+    <LargeAction pending="Waiting for the passkey …" send={send}>
+      Sign in with a passkey
+    </LargeAction>
+  )
+}
+
+/** Signs in with another service, which also opens an account; nothing where none is set up. */
+function ProviderButtons({ next }: { next: string | undefined }) {
+  const { data: gateway } = useQuery(gatewayQuery)
+  const leave = async (id: string) => {
+    const body: OauthBody = next === undefined ? {} : { next }
+    const { url } = await requestJson<RedirectView>('POST', path`/console/api/oauth/${id}`, body)
+    window.location.assign(url)
+  }
+  if (!gateway || gateway.providers.length === 0) return null
+  return (
+    <div className="stack gap-3">
+      {gateway.providers.map(({ id, name }) => (
+        <LargeAction key={id} send={() => leave(id)}>
+          Continue with {name}
+        </LargeAction>
+      ))}
+    </div>
   )
 }

@@ -39,7 +39,6 @@ test.each([
   ['/admin/calls/CALL', 'Call'],
   ['/admin/providers', 'Providers'],
   ['/admin/providers/gamma', 'gamma'],
-  ['/admin/status', 'Provider status page'],
   ['/admin/refusals', 'Refused requests'],
   ['/admin/accounts', 'Accounts'],
   ['/admin/accounts/ACCOUNT', 'EMAIL'],

@@ -11,12 +11,6 @@ type Change = Record<string, unknown>
 /** Fields to set in a change; undefined takes one away. */
 type Fields = Record<string, unknown>
 
-/** The document with a model of its own, in place of the one of that ID. */
-export const withModel = (content: CatalogContent, model: { id: string }): CatalogContent => {
-  const models = Array.isArray(content.models) ? (content.models as Array<{ id: string }>) : []
-  return { ...content, models: [...models.filter(({ id }) => id !== model.id), model] }
-}
-
 /** The document with a change of one model; other changes stay as they are. */
 export const withModelChange = (content: CatalogContent, id: string, fields: Fields): CatalogContent =>
   withChange(content, 'models', { id }, fields)

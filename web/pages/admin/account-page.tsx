@@ -13,7 +13,6 @@ import { AccountKeys } from './accounts/account-keys.tsx'
 import { AccountLedger } from './accounts/account-ledger.tsx'
 import { AccountBillingPanels, AccountTopUps } from './accounts/account-payments.tsx'
 import { AccountAlarms, AccountCalls, AccountMails, AccountRefusals } from './accounts/account-story.tsx'
-import { AccountSurfaces } from './accounts/account-surfaces.tsx'
 import { AccountTimelinePanel } from './accounts/account-timeline-panel.tsx'
 import { AccountMemberships, AccountStats } from './accounts/account-view.tsx'
 import { InviteDialog } from './accounts/new-account-dialog.tsx'
@@ -118,15 +117,12 @@ function Account({ account }: { account: OperatorAccountDetail }) {
       )}
       {selected === 'access' && (
         <>
-          <AccountKeys accountId={account.id} keys={account.keys} hasHolder={account.has_holder} />
+          <AccountKeys keys={account.keys} hasHolder={account.has_holder} />
           {account.memberships.length > 0 && (
             <Panel title={account.is_organisation ? 'Members' : 'Organisations'}>
               <AccountMemberships account={account} />
             </Panel>
           )}
-          <Panel title="Endpoints on request">
-            <AccountSurfaces account={account} />
-          </Panel>
         </>
       )}
       {selected === 'log' && (

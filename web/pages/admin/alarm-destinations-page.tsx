@@ -1,47 +1,34 @@
 import { useQuery } from '@tanstack/react-query'
-import { BellPlus, Plus } from 'lucide-react'
-import type { AlarmDestinationView } from '../../../src/core/api/alarm-destinations.ts'
+import { BellPlus } from 'lucide-react'
+import type { AlarmDestinationView, DestinationKind } from '../../../src/core/api/alarm-destinations.ts'
 import { alarmDestinationsQuery } from '../../api/operator-queries.ts'
 import { path, requestJson } from '../../api/request.ts'
-import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Badge, StateBadge } from '../../components/text/values.tsx'
 import { formatMoment, plural } from '../../lib/format.ts'
-import {
-  DESTINATIONS_PATH,
-  DestinationDialog,
-  KIND_NAMES,
-  NewDestinationDialog,
-} from './alarms/alarm-destination-dialogs.tsx'
 import { OperatorButton } from './operator-button.tsx'
 
 /** Where alarms are sent: mail, chat, PagerDuty. */
 export function AlarmDestinationsPage() {
   const query = useQuery(alarmDestinationsQuery)
-  const add = (
-    <OperatorButton
-      icon={Plus}
-      needs="settings.write"
-      kind="primary"
-      dialog={(close) => <NewDestinationDialog onClose={close} />}
-    >
-      Add destination
-    </OperatorButton>
-  )
   return (
     <>
       <PageHead
         title="Alarm destinations"
-        description="Alarms are sent here when they open, are acknowledged and are resolved. Many at once come in one message."
-        actions={add}
+        description={
+          <>
+            Alarms are sent here when they open, are acknowledged and are resolved. Many at once come in one
+            message. Set under <code>alarms</code> in the file of <code>npm run apply</code>.
+          </>
+        }
       />
       <Panel title="Destinations">
         <QueryView query={query}>
           {({ data }) =>
             data.length === 0 ? (
-              <EmptyState icon={BellPlus} action={add}>
+              <EmptyState icon={BellPlus}>
                 No destinations yet. Alarms are shown in the console only.
               </EmptyState>
             ) : (
@@ -52,6 +39,12 @@ export function AlarmDestinationsPage() {
       </Panel>
     </>
   )
+}
+
+const KIND_NAMES: Record<DestinationKind, string> = {
+  email: 'Email',
+  slack: 'Slack-compatible webhook',
+  pagerduty: 'PagerDuty',
 }
 
 const DestinationTable = ({ destinations }: { destinations: readonly AlarmDestinationView[] }) => (
@@ -72,55 +65,26 @@ const DestinationTable = ({ destinations }: { destinations: readonly AlarmDestin
       ),
       State: (destination) => <DestinationState destination={destination} />,
       'Last message': (destination) => <LastMessage destination={destination} />,
-      Actions: (destination) => <DestinationActions destination={destination} />,
+      Actions: (destination) => <TestButton destination={destination} />,
     }}
   />
 )
 
-function DestinationActions({ destination }: { destination: AlarmDestinationView }) {
-  const { id, name, enabled } = destination
-  const button = { needs: 'settings.write', size: 'small' } as const
-  const stale = [DESTINATIONS_PATH]
+function TestButton({ destination: { id, name, enabled } }: { destination: AlarmDestinationView }) {
   return (
-    <span className="row justify-end gap-2">
-      <OperatorButton
-        {...button}
-        about={`to ${name}`}
-        disabled={!enabled}
-        action={{
-          send: () => requestJson('POST', path`/admin/api/alarm-destinations/${id}/test`),
-          stale,
-          done: 'Test queued. Whether it arrived is shown under Last message.',
-        }}
-      >
-        Send test
-      </OperatorButton>
-      <OperatorButton
-        {...button}
-        about={name}
-        dialog={(close) => <DestinationDialog destination={destination} onClose={close} />}
-      >
-        Edit
-      </OperatorButton>
-      <OperatorButton
-        {...button}
-        about={name}
-        dialog={(close) => (
-          <ConfirmDialog
-            title={`Delete “${name}”?`}
-            confirm="Delete destination"
-            send={() => requestJson('DELETE', path`/admin/api/alarm-destinations/${id}`)}
-            stale={stale}
-            done="Destination deleted."
-            onClose={close}
-          >
-            <p>No more alarms are sent there, including those that wait.</p>
-          </ConfirmDialog>
-        )}
-      >
-        Delete
-      </OperatorButton>
-    </span>
+    <OperatorButton
+      needs="settings.write"
+      size="small"
+      about={`to ${name}`}
+      disabled={!enabled}
+      action={{
+        send: () => requestJson('POST', path`/admin/api/alarm-destinations/${id}/test`),
+        stale: ['/admin/api/alarm-destinations'],
+        done: 'Test queued. Whether it arrived is shown under Last message.',
+      }}
+    >
+      Send test
+    </OperatorButton>
   )
 }
 

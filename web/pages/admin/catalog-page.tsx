@@ -27,8 +27,8 @@ export function CatalogPage() {
         description={
           <>
             Applied on top of the built-in catalog and the catalog file. To disable a model or an offer, or to
-            change a rate, open it under <Link to="/admin/models">Models & margin</Link>. To apply a whole
-            document: <code>npm run catalog -- apply FILE</code>.
+            change a rate, open it under <Link to="/admin/models">Models & margin</Link>. To add a model, or
+            apply a whole document: <code>npm run catalog -- apply FILE</code>.
           </>
         }
       />

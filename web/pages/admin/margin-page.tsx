@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Percent } from 'lucide-react'
-import { type ReactNode, useMemo, useState } from 'react'
+import { type ReactNode, useMemo } from 'react'
 import type { MarginMetrics, MarginView } from '../../../src/core/api/billing.ts'
-import { catalogQuery, marginQuery } from '../../api/operator-queries.ts'
+import { marginQuery } from '../../api/operator-queries.ts'
 import { pricingQuery } from '../../api/queries.ts'
 import { ChartFigure, ChartKey } from '../../components/chart/chart-figure.tsx'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
@@ -26,11 +26,7 @@ import {
   formatShortDay,
   lastDays,
 } from '../../lib/format.ts'
-
-import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
-import { NewModelDialog } from './catalog/new-model-dialog.tsx'
 import { AccountLink, ModelLink, ProviderLink } from './links.tsx'
-import { OperatorButton } from './operator-button.tsx'
 
 type Group = MarginView['group_by']
 
@@ -61,7 +57,6 @@ export function MarginPage() {
       <PageHead
         title="Models & margin"
         description="Revenue from customers, cost at providers, and the margin."
-        actions={<AddModel />}
       />
       <SearchForm
         label="Model"
@@ -91,29 +86,6 @@ export function MarginPage() {
           </Margin>
         )}
       </QueryView>
-    </>
-  )
-}
-
-/** Adds a model to the overrides, after a look at what it does. */
-function AddModel() {
-  const { data: catalog } = useQuery(catalogQuery)
-  const [isAdding, setIsAdding] = useState(false)
-  const [proposed, setProposed] = useState<ProposedEdits | null>(null)
-  const edits = catalog?.edits ?? null
-  return (
-    <>
-      <OperatorButton needs="catalog.write" disabled={!catalog} onClick={() => setIsAdding(true)}>
-        Add model
-      </OperatorButton>
-      {isAdding && (
-        <NewModelDialog
-          content={edits?.content ?? {}}
-          onClose={() => setIsAdding(false)}
-          onPropose={setProposed}
-        />
-      )}
-      {proposed && <ApplyEditsDialog proposed={proposed} from={edits} onClose={() => setProposed(null)} />}
     </>
   )
 }

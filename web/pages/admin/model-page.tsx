@@ -3,22 +3,25 @@ import { Link, useParams } from '@tanstack/react-router'
 import { PlugZap } from 'lucide-react'
 import { useState } from 'react'
 import type { CatalogEditsView } from '../../../src/core/api/catalog.ts'
-import type { OfferView } from '../../../src/core/api/offers.ts'
+import type { OfferView, PriceView } from '../../../src/core/api/offers.ts'
 import { catalogQuery, rateHistoryQuery } from '../../api/operator-queries.ts'
 import { useOffers } from '../../api/use-moving.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
+import { type FieldSpec, Form, useForm } from '../../components/form/form.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { Moment } from '../../components/text/values.tsx'
 import { findOffers } from '../../lib/live-stats.ts'
+import { unitName } from '../../lib/models/unit-prices.ts'
 import {
+  type CatalogContent,
   modelChange,
   offerChange,
+  rateProblem,
   withModelChange,
   withOfferChange,
 } from '../../lib/operators/catalog-edits.ts'
 import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
-import { RateForm } from './catalog/rate-form.tsx'
 import { OperatorButton } from './operator-button.tsx'
 import { OfferTable } from './providers/provider-tables.tsx'
 
@@ -105,7 +108,7 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
           <EmptyState icon={PlugZap}>
             {isDisabled
               ? 'This model is disabled by the current overrides.'
-              : 'The catalog has no offer of this model. Check the ID, or add it under Overrides.'}
+              : 'The catalog has no offer of this model. Check the ID, or add it with npm run catalog -- apply.'}
           </EmptyState>
         ) : (
           <OfferTable
@@ -179,3 +182,83 @@ const RateHistory = ({ modelId }: { modelId: string }) => (
     )}
   </QueryView>
 )
+
+/** The rate that clients pay for a model: set by hand, or derived from its list price. */
+function RateForm(props: {
+  id: string
+  offers: readonly OfferView[]
+  content: CatalogContent
+  onPropose: (edits: ProposedEdits) => void
+}) {
+  const { id, offers, content, onPropose } = props
+  const rate: PriceView = offers[0]?.rate ?? { prompt: '', completion: '' }
+  const unit = offers[0]?.unit ?? null
+  const isSetByHand = modelChange(content, id)?.rate !== undefined
+  const form = useForm({
+    fields: {
+      prompt: rateField('Input (USD per million tokens)', rate.prompt),
+      completion: rateField('Output (USD per million tokens)', rate.completion),
+      ...(unit !== null && {
+        units: rateField(`USD per million ${unitName(unit)}`, rate.units ?? ''),
+      }),
+    } as Record<'prompt' | 'completion' | 'units', FieldSpec>,
+    send: async (set) => {
+      onPropose({
+        content: withModelChange(content, id, { rate: set }),
+        title: 'Change the price?',
+        confirm: 'Change price',
+        what: (
+          <p>
+            New calls to <strong>{id}</strong> cost {rateText({ ...rate, ...set }, unit)}, instead of{' '}
+            {rateText(rate, unit)}. Calls received before keep their price.
+          </p>
+        ),
+      })
+    },
+  })
+  const undo = () =>
+    onPropose({
+      content: withModelChange(content, id, { rate: undefined }),
+      title: 'Reset to list price?',
+      confirm: 'Reset price',
+      what: (
+        <p>
+          New calls to <strong>{id}</strong> cost the developer’s list price minus the discount.
+        </p>
+      ),
+    })
+  return (
+    <Form form={form}>
+      <p className="text-muted">
+        What customers pay, in USD per million tokens. Currently {rateText(rate, unit)},{' '}
+        {isSetByHand ? 'set manually' : 'the list price minus the discount'}.
+      </p>
+      <div className="columns gap-4 [--column:12rem]">
+        {form.input('prompt')}
+        {form.input('completion')}
+        {unit !== null && form.input('units')}
+      </div>
+      <div className="row">
+        <OperatorButton needs="catalog.write" kind="primary">
+          Change price …
+        </OperatorButton>
+        {isSetByHand && (
+          <OperatorButton needs="catalog.write" onClick={undo}>
+            Reset to list price …
+          </OperatorButton>
+        )}
+      </div>
+    </Form>
+  )
+}
+
+const rateField = (label: string, initial: string): FieldSpec => ({
+  label,
+  initial,
+  inputMode: 'decimal',
+  required: true,
+  check: rateProblem,
+})
+
+const rateText = ({ prompt, completion, units }: PriceView, unit: string | null): string =>
+  `$${prompt} input and $${completion} output${unit === null ? '' : `, and $${units} per million ${unitName(unit)}`}`

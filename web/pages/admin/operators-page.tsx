@@ -1,42 +1,30 @@
 import { useQuery } from '@tanstack/react-query'
-import type { OperatorDetail } from '../../../src/core/api/operators.ts'
+import type { OperatorRole } from '../../../src/core/accounts/operator-permissions.ts'
+import type { AdminKeyView, OperatorDetail } from '../../../src/core/api/operators.ts'
 import { operatorSessionQuery, operatorsQuery } from '../../api/operator-queries.ts'
-import { Note, QueryView } from '../../components/feedback/messages.tsx'
+import { path, requestJson } from '../../api/request.ts'
+import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
+import { QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Badge, Moment, StateBadge } from '../../components/text/values.tsx'
-import { ROLE_WORDS } from '../../lib/operators/operator-roles.ts'
-import { OperatorButton, useIsPermitted } from './operator-button.tsx'
-import {
-  AddOperatorDialog,
-  NewAdminKeyDialog,
-  OperatorStateDialog,
-  RevokeAdminKeyDialog,
-  RoleDialog,
-} from './operators/operator-dialogs.tsx'
+import { OperatorButton } from './operator-button.tsx'
 
 /** The people who operate the gateway, their roles and their admin keys. */
 export function OperatorsPage() {
   const query = useQuery(operatorsQuery)
-  const mayChange = useIsPermitted('operators.write')
   return (
     <>
       <PageHead
         title="Operators"
-        description="The people who run this gateway. Each has a role, and the audit log names who changed what."
-        actions={
-          <OperatorButton
-            needs="operators.write"
-            kind="primary"
-            dialog={(close) => <AddOperatorDialog onClose={close} />}
-          >
-            Add operator
-          </OperatorButton>
+        description={
+          <>
+            The people who run this gateway. Each has a role, and the audit log names who changed what. To add
+            one, change a role or create an admin key: <code>npm run admin -- operator add</code>,{' '}
+            <code>operator role</code>, <code>admin-key create</code>.
+          </>
         }
       />
-      {!mayChange && (
-        <Note>Only admins add operators, change their roles, or create and revoke admin keys.</Note>
-      )}
       <QueryView query={query}>
         {({ data: operators }) => (
           <>
@@ -94,32 +82,18 @@ function signInWays({ email, single_sign_on: hasSignedIn, keys }: OperatorDetail
 }
 
 function OperatorActions({ operator }: { operator: OperatorDetail }) {
-  const button = { needs: 'operators.write', size: 'small', about: operator.name } as const
   const isDisabled = operator.state === 'disabled'
   return (
-    <span className="row justify-end gap-2">
-      {!isDisabled && (
-        <>
-          <OperatorButton
-            {...button}
-            dialog={(close) => <NewAdminKeyDialog operator={operator} onClose={close} />}
-          >
-            Create key
-          </OperatorButton>
-          <OperatorButton {...button} dialog={(close) => <RoleDialog operator={operator} onClose={close} />}>
-            Role
-          </OperatorButton>
-        </>
+    <OperatorButton
+      needs="operators.write"
+      size="small"
+      about={operator.name}
+      dialog={(close) => (
+        <OperatorStateDialog operator={operator} verb={isDisabled ? 'enable' : 'disable'} onClose={close} />
       )}
-      <OperatorButton
-        {...button}
-        dialog={(close) => (
-          <OperatorStateDialog operator={operator} verb={isDisabled ? 'enable' : 'disable'} onClose={close} />
-        )}
-      >
-        {isDisabled ? 'Enable' : 'Disable'}
-      </OperatorButton>
-    </span>
+    >
+      {isDisabled ? 'Enable' : 'Disable'}
+    </OperatorButton>
   )
 }
 
@@ -151,5 +125,60 @@ function AdminKeyTable({ operators }: TableProps) {
           ),
       }}
     />
+  )
+}
+
+/** The roles with what they include, most rights first. */
+const ROLE_WORDS: Readonly<Record<OperatorRole, { name: string; about: string }>> = {
+  admin: { name: 'Admin', about: 'everything, including the catalog, provider keys and operators' },
+  billing: { name: 'Billing', about: 'accounts, keys, credits, adjustments, top-ups and audits' },
+  support: { name: 'Support', about: 'suspends accounts and keys, handles alarms, breakers and queues' },
+  viewer: { name: 'Viewer', about: 'reads everything, changes nothing' },
+}
+
+const STALE = ['/admin/api/operators', '/admin/api/actions']
+
+interface OperatorDialogProps {
+  operator: OperatorDetail
+  onClose: () => void
+}
+
+function OperatorStateDialog(props: OperatorDialogProps & { verb: 'disable' | 'enable' }) {
+  const { operator, verb, onClose } = props
+  const isEnd = verb === 'disable'
+  return (
+    <ConfirmDialog
+      title={isEnd ? `Disable ${operator.name}?` : `Enable ${operator.name}?`}
+      confirm={isEnd ? 'Disable operator' : 'Enable operator'}
+      send={() => requestJson('POST', path`/admin/api/operators/${operator.id}/${verb}`)}
+      stale={STALE}
+      done={`${operator.name} ${verb}d.`}
+      onClose={onClose}
+    >
+      <p>
+        {isEnd
+          ? 'Their sessions end now, and their admin keys are rejected, also those that programs use.'
+          : 'They can sign in again, and their admin keys that are not revoked work again.'}
+      </p>
+    </ConfirmDialog>
+  )
+}
+
+function RevokeAdminKeyDialog(props: OperatorDialogProps & { adminKey: AdminKeyView }) {
+  const { operator, adminKey, onClose } = props
+  return (
+    <ConfirmDialog
+      title={`Revoke “${adminKey.name || adminKey.hint}”?`}
+      confirm="Revoke key"
+      send={() => requestJson('POST', path`/admin/api/admin-keys/${adminKey.id}/revoke`)}
+      stale={STALE}
+      done="Admin key revoked."
+      onClose={onClose}
+    >
+      <p>
+        Sessions of {operator.name} that began with <code>{adminKey.hint}</code> end, and programs that use it
+        are rejected. This can't be undone.
+      </p>
+    </ConfirmDialog>
   )
 }

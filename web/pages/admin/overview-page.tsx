@@ -4,24 +4,17 @@ import { CircleCheck, ServerOff } from 'lucide-react'
 import { useMemo } from 'react'
 import { LiveBoardProvider, useLiveBoard } from '../../api/live-board.tsx'
 import { marginQuery, queuesQuery } from '../../api/operator-queries.ts'
-import { useProviders } from '../../api/use-moving.ts'
-import { EmptyState, Note, QueryView, SkeletonLines } from '../../components/feedback/messages.tsx'
+import { EmptyState, Note, SkeletonLines } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Badge, StateBadge, Stats } from '../../components/text/values.tsx'
 import { BASE_PATH } from '../../lib/base-path.ts'
 import { formatCount, formatDuration, formatMoment, formatShare, lastDays, plural } from '../../lib/format.ts'
-import {
-  busyFirst,
-  formatPerSecond,
-  runningCalls,
-  serverErrorShare,
-  waitingCalls,
-} from '../../lib/live-stats.ts'
+import { formatPerSecond, runningCalls, serverErrorShare, waitingCalls } from '../../lib/live-stats.ts'
 import { ProcessTable, QueueTable } from './overview/process-tables.tsx'
 import { TrafficPanel } from './overview/traffic-panel.tsx'
-import { EnableButton, ProviderTable } from './providers/provider-tables.tsx'
+import { EnableButton } from './providers/provider-tables.tsx'
 
 /** The state of the whole gateway now. */
 export const OverviewPage = () => (
@@ -44,7 +37,6 @@ function Overview() {
       <LiveTiles />
       <TrafficPanel />
       <BreakerPanel />
-      <BusyProviders />
       <Panel title="Processes">
         {view === null ? (
           <SkeletonLines />
@@ -203,23 +195,3 @@ const CIRCUIT_STATES: Record<string, string> = {
   'half-open': 'Half-open',
   'rate-limited': 'Rate limited',
 }
-
-const SHOWN = 8
-
-/** The providers that receive calls now, the busiest first. */
-const BusyProviders = () => (
-  <Panel title="Providers, last ten minutes" actions={<Link to="/admin/providers">View all</Link>}>
-    <QueryView query={useProviders()}>
-      {({ data }) => {
-        const busy = busyFirst(data).filter(({ last_ten_minutes: { success, failure, rate_limited } }) =>
-          [success, failure, rate_limited].some((count) => count > 0),
-        )
-        return busy.length === 0 ? (
-          <p className="panel-body text-muted">No calls in the last ten minutes.</p>
-        ) : (
-          <ProviderTable providers={busy.slice(0, SHOWN)} />
-        )
-      }}
-    </QueryView>
-  </Panel>
-)

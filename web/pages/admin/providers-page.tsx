@@ -25,7 +25,7 @@ export function ProvidersPage() {
         title="Providers"
         description="Success and health of each provider, over all workers."
         actions={
-          <Link to="/admin/status" className="button">
+          <Link to="/status" className="button">
             Status page
           </Link>
         }

@@ -19,7 +19,7 @@ export function NewKeyDialog(props: { defaults: KeyList['defaults'] | undefined;
       send={(values) =>
         requestJson<CreatedKey>('POST', '/console/api/keys', {
           name: '',
-          ...changedSettings(values, NEW_KEY, 'customer'),
+          ...changedSettings(values, NEW_KEY),
         } satisfies NewKeyBody)
       }
       stale={STALE}
@@ -53,7 +53,7 @@ export function EditKeyDialog({ apiKey, onClose }: { apiKey: KeyView; onClose: (
       submit="Save changes"
       fields={keyFields(before, maxima)}
       send={async (values) => {
-        const changed = changedSettings(values, before, 'customer')
+        const changed = changedSettings(values, before)
         if (Object.keys(changed).length > 0)
           await requestJson<KeyView>('PATCH', path`/console/api/keys/${apiKey.id}`, changed)
       }}

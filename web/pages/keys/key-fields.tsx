@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { KeyScope } from '../../../src/core/accounts/key-scope.ts'
 import type { Permission } from '../../../src/core/accounts/member-permissions.ts'
-import type { KeyEditBody, KeyLimitsRequest, KeyView, LimitResetName } from '../../../src/core/api/keys.ts'
+import type { KeyEditBody, KeyView, LimitResetName } from '../../../src/core/api/keys.ts'
 import { keysQuery, modelsQuery, sessionQuery } from '../../api/queries.ts'
 import { CheckField } from '../../components/form/fields.tsx'
 import type { BoundField, FieldSpec, FormFields } from '../../components/form/form.tsx'
@@ -122,12 +122,8 @@ export const RateLimitInputs = ({ input }: Pick<FormFields<RateLimitName>, 'inpu
 /** A number that was typed; null: it was left out. */
 export const numberOf = (text: string): number | null => (text === '' ? null : Number(text))
 
-/** The fields that were changed, as the gateway takes them. The rate limits are set by the customer or the operator. */
-export function changedSettings(
-  values: KeyValues,
-  before: KeyValues,
-  by: 'customer' | 'operator',
-): KeyEditBody & KeyLimitsRequest {
+/** The fields that were changed, as the gateway takes them. */
+export function changedSettings(values: KeyValues, before: KeyValues): KeyEditBody {
   const isNew = (name: keyof KeyValues) => values[name] !== before[name]
   const { limit_usd: limit } = values
   return {
@@ -140,21 +136,19 @@ export function changedSettings(
       expires_at: values.expires_at === '' ? null : endOfDay(values.expires_at, shownZone()),
     }),
     ...(isNew('requests_per_minute') && {
-      [`${by}_requests_per_minute`]: numberOf(values.requests_per_minute),
+      customer_requests_per_minute: numberOf(values.requests_per_minute),
     }),
-    ...(isNew('concurrent_calls') && { [`${by}_concurrent_calls`]: numberOf(values.concurrent_calls) }),
+    ...(isNew('concurrent_calls') && {
+      customer_concurrent_calls: numberOf(values.concurrent_calls),
+    }),
     ...(isNew('allowed_models') && { allowed_models: namesIn(values.allowed_models) }),
     ...(isNew('allowed_providers') && { allowed_providers: namesIn(values.allowed_providers) }),
     ...(isNew('scopes') && { scopes: namesIn(values.scopes) as KeyScope[] }),
   }
 }
 
-/** All settings of a key. `isOwner`: it is its owner who chooses, also among models and providers of the account. */
-export const KeyInputs = ({
-  input,
-  field,
-  isOwner = true,
-}: FormFields<keyof KeyValues> & { isOwner?: boolean }) => (
+/** All settings of a key. */
+export const KeyInputs = ({ input, field }: FormFields<keyof KeyValues>) => (
   <>
     {input('name')}
     <div className="columns gap-4 [--column:12rem]">
@@ -169,13 +163,11 @@ export const KeyInputs = ({
         <RateLimitInputs input={input} />
       </div>
     </details>
-    {isOwner && (
-      <details className="disclosure">
-        <summary>Models and providers</summary>
-        <AllowListFields models={field('allowed_models')} providers={field('allowed_providers')} />
-      </details>
-    )}
-    {isOwner && <ScopeFields {...field('scopes')} />}
+    <details className="disclosure">
+      <summary>Models and providers</summary>
+      <AllowListFields models={field('allowed_models')} providers={field('allowed_providers')} />
+    </details>
+    <ScopeFields {...field('scopes')} />
   </>
 )
 

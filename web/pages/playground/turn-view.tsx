@@ -1,12 +1,13 @@
-import { Pencil, RotateCcw } from 'lucide-react'
+import { Pencil, RotateCcw, ThumbsDown, ThumbsUp } from 'lucide-react'
 import { type RefObject, useEffect, useRef, useState } from 'react'
+import { path, requestJson } from '../../api/request.ts'
+import { useAction } from '../../api/use-change.ts'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { CopyButton } from '../../components/text/copy.tsx'
 import { isRunning, wantsResults } from '../../lib/playground/completion.ts'
 import type { Lane, Turn, UserMessage } from '../../lib/playground/conversation.ts'
 import { CompletionView } from './completion-view.tsx'
-import { FeedbackButtons } from './feedback-buttons.tsx'
 import { ToolCalls } from './tool-calls.tsx'
 
 interface TurnViewProps {
@@ -172,5 +173,32 @@ function LaneView(props: {
         </div>
       ))}
     </article>
+  )
+}
+
+/** Thumbs for a call of `auto`, which learns from them. The last one counts. */
+function FeedbackButtons({ callId }: { callId: string }) {
+  const { run, isPending } = useAction({
+    send: (score: 'good' | 'bad') =>
+      requestJson('POST', path`/console/api/calls/${callId}/feedback`, { score }),
+    done: 'Thank you. Your feedback is stored.',
+  })
+  return (
+    <>
+      <Button
+        icon={ThumbsUp}
+        size="small"
+        about="Good answer"
+        disabled={isPending}
+        onClick={() => run('good')}
+      />
+      <Button
+        icon={ThumbsDown}
+        size="small"
+        about="Bad answer"
+        disabled={isPending}
+        onClick={() => run('bad')}
+      />
+    </>
   )
 }

@@ -1,10 +1,8 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ScrollText } from 'lucide-react'
 import { useState } from 'react'
 import type { AccountLedgerRow } from '../../../../src/core/api/account-ledger.ts'
-import { accountLedgerQuery, accountLedgerTotalsQuery, ledgerCsvPath } from '../../../api/operator-queries.ts'
-import { Note, QueryView } from '../../../components/feedback/messages.tsx'
+import { accountLedgerQuery, ledgerCsvPath } from '../../../api/operator-queries.ts'
 import { ExportButton } from '../../../components/form/export-button.tsx'
 import { SelectField } from '../../../components/form/fields.tsx'
 import { DataTable, ListPanel } from '../../../components/table/data-table.tsx'
@@ -13,7 +11,7 @@ import { Money } from '../../../components/text/money.tsx'
 import { Moment } from '../../../components/text/values.tsx'
 import { BALANCE_ENTRY_NAMES } from '../../../lib/balance-entries.ts'
 import { exportName } from '../../../lib/download.ts'
-import { formatCount, formatDay, plural } from '../../../lib/format.ts'
+import { formatDay, plural } from '../../../lib/format.ts'
 import { ActorName } from '../operators/audit-log.tsx'
 
 export const LEDGER_KIND_NAMES: Record<AccountLedgerRow['kind'], string> = {
@@ -53,13 +51,10 @@ export function AccountLedger({ accountId }: { accountId: string }) {
         </ExportButton>
       }
       filters={
-        <>
-          <LedgerTotals accountId={accountId} />
-          <div className="columns gap-4 px-inset pb-4 [--column:12rem]">
-            <SelectField label="Kind" value={kind} options={KINDS} onChange={setKind} />
-            <SelectField label="Calls" value={calls} options={CALLS} onChange={setCalls} />
-          </div>
-        </>
+        <div className="columns gap-4 px-inset pb-4 [--column:12rem]">
+          <SelectField label="Kind" value={kind} options={KINDS} onChange={setKind} />
+          <SelectField label="Calls" value={calls} options={CALLS} onChange={setCalls} />
+        </div>
       }
     >
       {(rows) => (
@@ -116,39 +111,3 @@ function Reference({ row: { call_id: call, top_up_id: topUp, day, id, kind } }: 
   if (day !== null || kind === 'free_credit') return '–'
   return <Code className="text-sm">{topUp ?? id.slice(0, -kind.length - 1)}</Code>
 }
-
-/** The sum of the ledger by kind, and that it is the balance. */
-const LedgerTotals = ({ accountId }: { accountId: string }) => (
-  <QueryView query={useQuery(accountLedgerTotalsQuery(accountId))}>
-    {({ data, sum_usd: sum, balance_usd: balance }) => (
-      <div className="stack gap-3 px-inset py-4">
-        {sum === balance ? (
-          <Note tone="good">
-            The sum of all transactions is the balance: <Money usd={balance} />.
-          </Note>
-        ) : (
-          <Note tone="bad" announce>
-            The sum of all transactions is <Money usd={sum} />, but the balance is <Money usd={balance} />.
-            Run an audit now.
-          </Note>
-        )}
-        {data.length > 0 && (
-          <details className="disclosure">
-            <summary>Sums by kind</summary>
-            <DataTable
-              caption="Sums of the ledger by kind"
-              rows={data}
-              rowKey={(row) => row.kind}
-              columns={{
-                Kind: (row) => LEDGER_KIND_NAMES[row.kind],
-                Transactions: ({ count }) => formatCount(count),
-                Sum: ({ amount_usd: usd }) => <Money usd={usd} signed />,
-              }}
-              numeric={['Transactions', 'Sum']}
-            />
-          </details>
-        )}
-      </div>
-    )}
-  </QueryView>
-)

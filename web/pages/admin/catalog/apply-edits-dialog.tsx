@@ -9,9 +9,8 @@ import type {
 import { requestJson } from '../../../api/request.ts'
 import { ConfirmDialog } from '../../../components/feedback/dialogs.tsx'
 import { Note, QueryView } from '../../../components/feedback/messages.tsx'
-import { DiffView } from '../../../components/text/diff-view.tsx'
 import { plural } from '../../../lib/format.ts'
-import { type CatalogContent, writeDocument } from '../../../lib/operators/catalog-edits.ts'
+import type { CatalogContent } from '../../../lib/operators/catalog-edits.ts'
 
 /** Edits to be applied over the current ones. */
 export interface ProposedEdits {
@@ -53,14 +52,6 @@ export function ApplyEditsDialog(props: {
     >
       {proposed.what}
       <QueryView query={check}>{(view) => <EditEffects check={view} />}</QueryView>
-      <details className="disclosure">
-        <summary>View JSON diff</summary>
-        <DiffView
-          before={writeDocument(from?.content ?? {})}
-          after={writeDocument(proposed.content)}
-          of="Changes to the overrides"
-        />
-      </details>
     </ConfirmDialog>
   )
 }

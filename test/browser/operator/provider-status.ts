@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest'
-import { onBusyMachine } from '../helpers/eventually.ts'
-import { expectAccessibleAtBothWidths } from './accessibility.ts'
-import { testConsole } from './console-stack.ts'
-import { heading, untilLoaded } from './on-screen.ts'
-import { lendOperatorSession } from './sample-account.ts'
+import { adminClient } from '../../helpers/admin-client.ts'
+import { onBusyMachine } from '../../helpers/eventually.ts'
+import { expectAccessibleAtBothWidths } from '../accessibility.ts'
+import { heading, untilLoaded } from '../on-screen.ts'
+import { browser, stack } from './operator-console.ts'
 
 const HOUR_MS = 3_600_000
 
-const { stack, browser } = testConsole()
 test('an operator publishes the status of providers, a visitor reads it, and it can be taken back', async () => {
   const start = Math.floor(Date.now() / HOUR_MS) * HOUR_MS
   const rows = ['gamma', 'beta'].flatMap((providerId) =>
@@ -20,17 +19,13 @@ test('an operator publishes the status of providers, a visitor reads it, and it 
     })),
   )
   await stack.postgres.providerHour.createMany({ data: rows })
-  const [operator, guest] = [await browser.open(stack.url), await browser.open(stack.url)]
+  const guest = await browser.open(stack.url)
+  const admin = adminClient(stack, await stack.adminKey())
+  const publish = (isPublic: boolean) =>
+    admin.send('PATCH', '/settings', { provider_status_public: isPublic })
   await guest.page.goto(`${stack.url}/status/providers`)
   await guest.page.getByText('does not publish provider status').waitFor()
-  await lendOperatorSession(operator, await stack.adminKey(), stack.url)
-  await operator.page.goto(`${stack.url}/admin/providers`)
-  await operator.page.getByRole('link', { name: 'Status page' }).click()
-  await operator.page.getByRole('button', { name: 'Publish', exact: true }).click()
-  const dialog = operator.page.getByRole('alertdialog')
-  await expectAccessibleAtBothWidths(operator.page)
-  await dialog.getByRole('button', { name: 'Publish', exact: true }).click()
-  await operator.page.getByText('Provider status is public now.').waitFor()
+  expect((await publish(true)).status).toBe(200)
   await expect
     .poll(
       async () => {
@@ -51,9 +46,7 @@ test('an operator publishes the status of providers, a visitor reads it, and it 
   expect(await row.locator('rect[height="24"]').filter({ hasText: 'no data' }).count()).toBe(0)
   await guest.page.getByRole('radio', { name: '7 days' }).check()
   await row.getByRole('img', { name: /of 28 intervals below 99%/ }).waitFor()
-  for (const { watch } of [operator, guest]) expect(watch.problems).toEqual([])
-  await operator.page.getByRole('button', { name: 'Stop publishing' }).click()
-  await dialog.getByRole('button', { name: 'Stop publishing' }).click()
-  await operator.page.getByText('for operators only now').waitFor()
+  expect(guest.watch.problems).toEqual([])
+  expect((await publish(false)).status).toBe(200)
   expect((await fetch(`${stack.url}/console/api/provider-status`)).status).toBe(404)
 })
