@@ -6,7 +6,7 @@ export const CREDENTIALS = Type.Object(
   {
     kind: Type.Enum([...CREDENTIALS_KINDS], {
       description:
-        '`aws`: `ID:SECRET` or `ID:SECRET:SESSION_TOKEN`, which sign each request, or a Bedrock API key. `google`: the file of a service account, as JSON or in base64, or an API key; without `api_key_env` the identity of the machine. `azure`: a key, or `TENANT:CLIENT:SECRET` of an application.',
+        '`aws`: `ID:SECRET` or `ID:SECRET:SESSION_TOKEN`, which sign each request, or a Bedrock API key. `google`: the file of a service account, as JSON or in base64, or an API key. `azure`: a key, or `TENANT:CLIENT:SECRET` of an application. Without `api_key_env`: the identity of the machine.',
     }),
     region: Type.Optional(
       Type.String({

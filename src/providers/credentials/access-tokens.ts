@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { LRUCache } from 'lru-cache'
 import { readBoundedBody } from '../../platform/network/read-bounded-body.ts'
 import { CredentialsFailure } from './credentials-failure.ts'
@@ -45,21 +46,20 @@ export class AccessTokens {
   }
 }
 
+/** Posts a form to a token endpoint and returns its JSON. Throws as askEndpoint does. */
+export const postForm = async (url: string, form: URLSearchParams): Promise<Record<string, unknown>> =>
+  readFields(await askEndpoint(url, { method: 'POST', body: form }))
+
 /**
- * Posts a form to a token endpoint and returns its JSON. Throws CredentialsFailure: `refused` if the endpoint refuses the
- * key, `server-error` if it fails, `connect` if it does not answer.
+ * The text that a token endpoint answers. Throws CredentialsFailure: `refused` if the endpoint refuses the key,
+ * `server-error` if it fails, `connect` if it does not answer.
  */
-export async function postForm(url: string, form: URLSearchParams): Promise<Record<string, unknown>> {
+export async function askEndpoint(url: string | URL, init: RequestInit = {}): Promise<string> {
   let response: Response
   let text: string
   try {
     // A redirect could send the key to any address.
-    response = await fetch(url, {
-      method: 'POST',
-      body: form,
-      redirect: 'error',
-      signal: AbortSignal.timeout(DEADLINE_MS),
-    })
+    response = await fetch(url, { ...init, redirect: 'error', signal: AbortSignal.timeout(DEADLINE_MS) })
     text = await readBoundedBody(response, BODY_MAX_BYTES, 'the token endpoint')
   } catch (cause) {
     throw new CredentialsFailure('connect', 'the token endpoint does not answer', null, cause)
@@ -72,10 +72,24 @@ export async function postForm(url: string, form: URLSearchParams): Promise<Reco
       response.status,
     )
   }
+  return text
+}
+
+/** The JSON object in an answer. */
+export function readFields(text: string): Record<string, unknown> {
   try {
     return { ...(JSON.parse(text) as object) }
   } catch (cause) {
-    throw new CredentialsFailure('unreadable', 'the token endpoint sent no JSON', response.status, cause)
+    throw new CredentialsFailure('unreadable', 'the token endpoint sent no JSON', null, cause)
+  }
+}
+
+/** The token in a file that the platform keeps up to date. */
+export async function readTokenFile(path: string): Promise<string> {
+  try {
+    return (await readFile(path, 'utf8')).trim()
+  } catch (cause) {
+    throw new CredentialsFailure('refused', 'the token file of the machine cannot be read', null, cause)
   }
 }
 
@@ -83,11 +97,11 @@ const HOUR_SECONDS = 3_600
 
 /** The token in the answer of an OAuth endpoint. */
 export function readToken(
-  { access_token: token, expires_in: seconds }: Record<string, unknown>,
+  { access_token: token, expires_in: seconds, expires_on: end }: Record<string, unknown>,
   now: number,
 ): AccessToken {
   if (typeof token !== 'string' || token === '')
     throw new CredentialsFailure('unreadable', 'the token endpoint sent no token')
-  const lasts = Number(seconds)
+  const lasts = Number(seconds ?? Number(end) - now / 1_000)
   return { token, expiresAt: now + 1_000 * (lasts > 0 ? Math.min(lasts, 24 * HOUR_SECONDS) : HOUR_SECONDS) }
 }

@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { SignatureV4 } from '@smithy/signature-v4'
 import { openEventStream } from './aws-event-stream.ts'
+import { machineKey } from './aws-machine.ts'
 import { CredentialsFailure } from './credentials-failure.ts'
 import type { SecretUse } from './secret-use.ts'
 
@@ -8,9 +9,14 @@ import type { SecretUse } from './secret-use.ts'
 const SERVICE = 'bedrock'
 const ACCESS_KEY = /^([A-Z0-9]{16,128}):([^:]+)(?::(.+))?$/
 
-/** A signature of AWS (version 4) by an access key; a Bedrock API key as a bearer token. Streams have AWS's own framing. */
-export const aws: SecretUse = async ({ request, secret, credentials, now }) => {
-  const [, accessKeyId, secretAccessKey, sessionToken] = ACCESS_KEY.exec(secret ?? '') ?? []
+/**
+ * A signature of AWS (version 4) by an access key, the machine's own where the provider has no key; a Bedrock API key as a
+ * bearer token. Streams have AWS's own framing.
+ */
+export const aws: SecretUse = async ({ request, secret: given, credentials, tokens, environment, now }) => {
+  const { region = '' } = credentials
+  const secret = given ?? (await tokens.of(`aws ${region}`, () => machineKey(environment, region)))
+  const [, accessKeyId, secretAccessKey, sessionToken] = ACCESS_KEY.exec(secret) ?? []
   if (accessKeyId === undefined || secretAccessKey === undefined)
     return {
       ...request,
@@ -23,7 +29,7 @@ export const aws: SecretUse = async ({ request, secret, credentials, now }) => {
   const { host, protocol, pathname, searchParams } = new URL(url)
   const signer = new SignatureV4({
     credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
-    ...{ region: credentials.region ?? '', service: SERVICE, sha256: Sha256, applyChecksum: false },
+    ...{ region, service: SERVICE, sha256: Sha256, applyChecksum: false },
   })
   const signed = await signer.sign(
     {

@@ -9,6 +9,8 @@ export type SecretUse = (given: {
   secret: string | null
   credentials: ProviderCredentials
   tokens: AccessTokens
+  /** Where the machine's identity is found. */
+  environment: NodeJS.ProcessEnv
   /** Unix milliseconds. */
   now: () => number
 }) => Promise<WireRequest>

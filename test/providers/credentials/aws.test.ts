@@ -40,6 +40,7 @@ const sign = async ({ url, body, sessionToken }: Vector, secret = `${ID}:${SECRE
     secret: sessionToken === null ? secret : `${secret}:${sessionToken}`,
     credentials: { kind: 'aws', region: 'us-east-1' },
     tokens: new AccessTokens(() => AT),
+    environment: {},
     now: () => AT,
   })
   return Object.fromEntries(
