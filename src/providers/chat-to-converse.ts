@@ -13,6 +13,7 @@ import {
   withToolIds,
 } from './conversation.ts'
 import { anthropicThinking } from './reasoning-effort.ts'
+import { structuredOutput } from './structured-output.ts'
 import {
   acceptedParameters,
   type ChatAttempt,
@@ -54,7 +55,8 @@ export function requestBody(request: ChatAttempt): string {
   const parameters = acceptedParameters(request)
   const conversation = toConversation(withToolIds(messages, portableId), makerOf(offer))
   const { turns, system } = conversation
-  const instruction = jsonInstruction(request.parameters.response_format)
+  const format = request.extended ? structuredOutput(parameters.response_format, offer.upstreamModel) : null
+  const instruction = format === null ? jsonInstruction(request.parameters.response_format) : null
   if (instruction !== null) system.push(instruction)
   const cachesPrompt = request.cachesPrompt === true
   const { temperature, topP } = samplingFor(request, {
@@ -75,9 +77,16 @@ export function requestBody(request: ChatAttempt): string {
       stopSequences: stopSequences?.length ? stopSequences : undefined,
     },
     toolConfig,
+    outputConfig: format ? { textFormat: toTextFormat(format.schema) } : undefined,
     additionalModelRequestFields: additional,
   })
 }
+
+/** The wire takes a schema as text, with a name. */
+const toTextFormat = (schema: Fields) => ({
+  type: 'json_schema',
+  structure: { jsonSchema: { name: 'answer', schema: JSON.stringify(schema) } },
+})
 
 function toSystem({ system, systemBreakpoints }: Conversation, cachesPrompt: boolean): object[] | undefined {
   if (system.length === 0) return undefined

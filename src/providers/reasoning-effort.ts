@@ -41,7 +41,7 @@ const LEAST_BUDGET = 1_024
 const KNOWS_BUDGETS_ONLY = /claude-(3|[a-z]+-4(-[015])?(-\d{8})?$)/
 
 /** Clouds put a version after the name (`…-v1:0`), or before the date (`@20250929`). */
-const plainName = (model: string): string => model.replace(/-v\d+(:\d+)?$/, '').replace('@', '-')
+export const plainName = (model: string): string => model.replace(/-v\d+(:\d+)?$/, '').replace('@', '-')
 
 /**
  * The fields of the messages wire. No budget is sent within a loop of tools whose signed thinking is missing, because it

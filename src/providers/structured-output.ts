@@ -1,10 +1,12 @@
+import { plainName } from './reasoning-effort.ts'
 import { type Fields, isObject, jsonSchemaOf } from './wire.ts'
 
 /** Names of Claude models before structured output: 3, 4.0 and 4.1. */
 const BEFORE_STRUCTURED_OUTPUT = /claude-(3|4-|[a-z]+-4([-.][01])?(-\d{8})?$)/
 
-/** Whether an upstream model is of a family that has no field for a schema on any wire. */
-export const lacksStructuredOutput = (model: string): boolean => BEFORE_STRUCTURED_OUTPUT.test(model)
+/** Whether an upstream model, as its maker or a cloud names it, is of a family that has no field for a schema on any wire. */
+export const lacksStructuredOutput = (model: string): boolean =>
+  BEFORE_STRUCTURED_OUTPUT.test(plainName(model))
 
 /**
  * A `response_format` as `output_config.format` of the messages wire. Null if the request asks for no schema, if the
@@ -13,7 +15,7 @@ export const lacksStructuredOutput = (model: string): boolean => BEFORE_STRUCTUR
 export function structuredOutput(
   responseFormat: Record<string, unknown> | undefined,
   model: string,
-): object | null {
+): { type: 'json_schema'; schema: Fields } | null {
   if (responseFormat?.type !== 'json_schema') return null
   if (!model.includes('claude-') || lacksStructuredOutput(model)) return null
   const given = jsonSchemaOf(responseFormat)

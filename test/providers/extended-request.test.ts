@@ -3,6 +3,7 @@ import type { ChatMessage, SamplingParameters } from '../../src/core/calls/chat-
 import { parseExtendedRequest } from '../../src/core/calls/extended-request.ts'
 import type { ProviderQuirks } from '../../src/core/catalog/catalog.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
+import * as converse from '../../src/providers/chat-to-converse.ts'
 import * as google from '../../src/providers/chat-to-google.ts'
 import * as anthropic from '../../src/providers/chat-to-messages.ts'
 import * as responses from '../../src/providers/chat-to-responses.ts'
@@ -42,6 +43,7 @@ function attempt({
 
 const chatBody = (changes: Changes) => JSON.parse(String(chat.requestBody(attempt(changes))))
 const anthropicBody = (changes: Changes) => JSON.parse(String(anthropic.requestBody(attempt(changes))))
+const converseBody = (changes: Changes) => JSON.parse(converse.requestBody(attempt(changes)))
 const responsesBody = (changes: Changes) => JSON.parse(responses.requestBody(attempt(changes)))
 const googleBody = (changes: Changes) => JSON.parse(google.requestBody(attempt(changes)))
 
@@ -222,19 +224,27 @@ describe('the parameters of an extended request', () => {
     ['anthropic-messages', 'claude-sonnet-5', true],
     ['anthropic-messages', 'claude-sonnet-4-20250514', false],
     ['anthropic-messages', 'kimi-k3', false],
-  ])('a schema goes to %s as structured output of %s: %s', (_wire, model, isNative) => {
+    ['bedrock-converse', 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0', true],
+    ['bedrock-converse', 'us.anthropic.claude-sonnet-4-20250514-v1:0', false],
+    ['bedrock-converse', 'amazon.nova-pro-v1:0', false],
+  ])('a schema goes to %s as structured output of %s: %s', (wire, model, isNative) => {
+    const bodyOf = wire === 'bedrock-converse' ? converseBody : anthropicBody
     const schema = { type: 'object', properties: { town: { type: 'string' } }, required: ['town'] }
     const format = { type: 'json_schema', json_schema: { name: 'place', schema } }
-    const body = anthropicBody({
+    const body = bodyOf({
       parameters: { response_format: format, reasoning_effort: 'high' },
       model,
       completionLimit: 40_000,
     })
-    const closed = { type: 'json_schema', schema: { ...schema, additionalProperties: false } }
-    expect(body.output_config?.format).toEqual(isNative ? closed : undefined)
+    const closed = { ...schema, additionalProperties: false }
+    const textFormat = body.outputConfig?.textFormat
+    const sent = textFormat
+      ? { type: textFormat.type, schema: JSON.parse(textFormat.structure.jsonSchema.schema) }
+      : body.output_config?.format
+    expect(sent).toEqual(isNative ? { type: 'json_schema', schema: closed } : undefined)
     expect(JSON.stringify(body.system ?? '').includes('JSON Schema')).toBe(!isNative)
-    const any = anthropicBody({ parameters: { response_format: { type: 'json_object' } }, model })
-    expect(any.output_config).toBeUndefined()
+    const any = bodyOf({ parameters: { response_format: { type: 'json_object' } }, model })
+    expect(any.output_config ?? any.outputConfig).toBeUndefined()
     expect(JSON.stringify(any.system)).toContain('one JSON value')
   })
 

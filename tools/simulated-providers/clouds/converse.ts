@@ -8,7 +8,7 @@ import { framedEvent, framedException } from './event-stream.ts'
 type Fields = Record<string, unknown>
 
 const KNOWN_FIELDS = new Set(
-  'messages system inferenceConfig toolConfig additionalModelRequestFields'.split(' '),
+  'messages system inferenceConfig toolConfig outputConfig additionalModelRequestFields'.split(' '),
 )
 
 /** Bedrock's Converse wire: what it takes and says is what the messages wire does, in other words. */
@@ -28,9 +28,11 @@ export const CONVERSE: SimulatedWire = {
 
 function readRequest(body: unknown, addressed: Addressed): SimulatedRequest | null {
   if (!isObject(body) || !Object.keys(body).every((field) => KNOWN_FIELDS.has(field))) return null
-  const { messages, system, inferenceConfig: inference = {}, toolConfig, additionalModelRequestFields } = body
+  const { messages, system, inferenceConfig: inference = {}, toolConfig, outputConfig } = body
+  const additional = isObject(body.additionalModelRequestFields) ? body.additionalModelRequestFields : {}
   if (!isObject(inference)) return null
   const { tools, toolChoice: choice } = isObject(toolConfig) ? toolConfig : {}
+  const format = isObject(outputConfig) ? formatOf(outputConfig) : undefined
   const converted = {
     model: addressed.model,
     stream: addressed.streams,
@@ -53,9 +55,17 @@ function readRequest(body: unknown, addressed: Addressed): SimulatedRequest | nu
         ? { type: 'tool', name: choice.tool.name }
         : { type: choice.any ? 'any' : 'auto' },
     }),
-    ...(isObject(additionalModelRequestFields) && additionalModelRequestFields),
+    ...additional,
+    ...(format !== undefined && { output_config: { ...(additional.output_config as Fields), format } }),
   }
   return ANTHROPIC_MESSAGES.readRequest(converted, addressed, { 'anthropic-version': '2023-06-01' })
+}
+
+/** A schema is a text with a name. */
+function formatOf({ textFormat }: Fields): Fields {
+  const { type, structure } = textFormat as Fields
+  const { name, schema } = (structure as Fields).jsonSchema as Fields
+  return { type, schema: typeof name === 'string' ? JSON.parse(String(schema)) : null }
 }
 
 const defined = (fields: Fields): Fields =>
