@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
-import { type KeyKind, type LimitSettings, parseApiKey } from '../core/accounts/api-key.ts'
+import { isImportedForm, type KeyKind, type LimitSettings, parseApiKey } from '../core/accounts/api-key.ts'
 import type { KeyAuthority } from '../core/accounts/key-authority.ts'
 import { effectiveScopes, type KeyScope } from '../core/accounts/key-scope.ts'
 import type { MemberRole } from '../core/accounts/member-permissions.ts'
@@ -246,7 +246,8 @@ export async function startKeyCache(options: KeyCacheOptions) {
       const id = hash('sha256', secret, 'base64')
       const entry = entries.get(id)
       if (!entry) {
-        if (unknown.has(id) || parseApiKey(secret) === null) return { kind: 'unknown' }
+        const isForm = parseApiKey(secret) !== null || isImportedForm(secret)
+        if (unknown.has(id) || !isForm) return { kind: 'unknown' }
         const running = misses.get(id)
         if (running) return running.then((reading) => judge(reading, clock()))
         const { subnet } = clientNetworks(networkAddress)

@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto'
+import { isImportedForm } from '../core/accounts/api-key.ts'
 import { deriveKey, type MasterKeys, masterKeyId } from '../platform/sealing.ts'
+import { hashOfToken } from './secret-token.ts'
 
 type Hash = Uint8Array<ArrayBuffer>
 
@@ -8,6 +10,9 @@ type Hash = Uint8Array<ArrayBuffer>
  * testing guesses.
  */
 export type KeyHasher = ReturnType<typeof createKeyHasher>
+
+/** In place of the id of a master key: the hash of an imported key before its first use, SHA-256 as its source had it. */
+export const IMPORTED_HASH = 'sha256'
 
 /** HMAC-SHA-256 with peppers derived from the master keys. Other master keys match none of the stored keys. */
 export function createKeyHasher(masterKeys: MasterKeys) {
@@ -19,6 +24,9 @@ export function createKeyHasher(masterKeys: MasterKeys) {
     masterKeyId: masterKeyId(masterKeys[0]),
     hash: (secret: string): Hash => hashUnder(peppers[0]!, secret),
     /** The hashes under which a key may be stored, the current first. */
-    hashes: (secret: string): Hash[] => peppers.map((pepper) => hashUnder(pepper, secret)),
+    hashes: (secret: string): Hash[] => [
+      ...peppers.map((pepper) => hashUnder(pepper, secret)),
+      ...(isImportedForm(secret) ? [hashOfToken(secret)] : []),
+    ],
   }
 }

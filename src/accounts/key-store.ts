@@ -1,4 +1,10 @@
-import { formatApiKey, type KeyKind, keyHint, type RateLimits } from '../core/accounts/api-key.ts'
+import {
+  formatApiKey,
+  type KeyKind,
+  keyHint,
+  lastCharacters,
+  type RateLimits,
+} from '../core/accounts/api-key.ts'
 import type { SettingBounds } from '../core/accounts/key-authority.ts'
 import type { MemberRole } from '../core/accounts/member-permissions.ts'
 import type { BudgetedKey } from '../core/billing/budget.ts'
@@ -8,7 +14,7 @@ import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { ApiKey as ApiKeyRow } from '../platform/prisma-client/client.ts'
 import { type AccountState, escapeLike } from './account-store.ts'
-import type { KeyHasher } from './key-hash.ts'
+import { IMPORTED_HASH, type KeyHasher } from './key-hash.ts'
 import type { StoredOperator } from './operators/operator-store.ts'
 
 /** A key as stored: everything but the secret and its hash. */
@@ -169,6 +175,16 @@ export function createKeyStore(
     create: (accountId: string, settings: NewKey): Promise<{ key: StoredKey; secret: string }> =>
       insert(postgres, { accountId }, settings),
 
+    /** The same for a key of another gateway, known by its SHA-256, whose secret stays valid. */
+    adopt: (accountId: string, settings: NewKey, sha256: Uint8Array<ArrayBuffer>): Promise<StoredKey> =>
+      postgres.apiKey.create({
+        data: {
+          ...{ id: newId('key'), accountId, kind: 'standard', hash: sha256, hashMasterKeyId: IMPORTED_HASH },
+          ...{ prefix: 'sk-', suffix: '', ...settings },
+        },
+        omit: HIDDEN,
+      }),
+
     /** The same of an operator: an admin key. */
     createOfOperator: (operatorId: string, settings: NewKey): Promise<{ key: StoredKey; secret: string }> =>
       insert(postgres, { operatorId }, settings),
@@ -262,7 +278,7 @@ export function createKeyStore(
       const { hashMasterKeyId, ...key } = found
       const { isCurrent } = named
       if (isCurrent && hashMasterKeyId !== hasher.masterKeyId)
-        await moveHash(postgres, key.id, secret, hasher)
+        await moveHash(postgres, key.id, secret, hasher, hashMasterKeyId === IMPORTED_HASH)
       const secretUntil = isCurrent ? null : key.previousUntil
       return { ...(await withRelations(key)), ...(secretUntil && { secretUntil }) }
     },
@@ -312,9 +328,18 @@ function requestsPerMinuteOf({ requestsPerMinute, slowedAt }: AccountOfKey): num
   return Math.min(requestsPerMinute ?? SLOWED_REQUESTS_PER_MINUTE, SLOWED_REQUESTS_PER_MINUTE)
 }
 
-/** Rehashes a key that is used after a change of the master key. */
-async function moveHash(postgres: Postgres, id: string, secret: string, hasher: KeyHasher): Promise<void> {
-  const data = { hash: hasher.hash(secret), hashMasterKeyId: hasher.masterKeyId }
+/** Rehashes a key that is used after a change of the master key, or after it was imported. */
+async function moveHash(
+  postgres: Postgres,
+  id: string,
+  secret: string,
+  hasher: KeyHasher,
+  isImported: boolean,
+): Promise<void> {
+  const data = {
+    ...{ hash: hasher.hash(secret), hashMasterKeyId: hasher.masterKeyId },
+    ...(isImported && { suffix: lastCharacters(secret) }),
+  }
   await postgres.apiKey.update({ where: { id }, data })
 }
 

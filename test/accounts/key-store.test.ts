@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore, type KeyBounds, type KeyStore } from '../../src/accounts/key-store.ts'
+import { hashOfToken } from '../../src/accounts/secret-token.ts'
+import { formatApiKey } from '../../src/core/accounts/api-key.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import type { MasterKeys } from '../../src/platform/sealing.ts'
 import { openTestAccount, openTestOperator, PLAIN_KEY } from '../helpers/billing.ts'
@@ -109,6 +111,27 @@ describe('the key store', () => {
     expect(await storeUnder(after, before).findBySecret(used.secret)).toMatchObject({ id: used.key.id })
     expect(await storeUnder(after).findBySecret(used.secret)).toMatchObject({ id: used.key.id })
     expect(await storeUnder(after).findBySecret(unused.secret)).toBeNull()
+  })
+
+  test('a key of another gateway is found by its own secret, and stands under the keyed hash from its first use', async () => {
+    const secret = `sk-${randomBytes(16).toString('base64url')}`
+    const key = await keys.adopt(account, { ...PLAIN_KEY, name: 'moved' }, hashOfToken(secret))
+    const stored = () => ledger.postgres.apiKey.findUniqueOrThrow({ where: { id: key.id } })
+    expect(await keys.findBySecret(`${secret}x`)).toBeNull()
+    expect(await keys.findBySecret(secret)).toMatchObject({ id: key.id, name: 'moved' })
+    const after = await stored()
+    expect(after.hash).toEqual(createKeyHasher([Buffer.alloc(32, 1)]).hash(secret))
+    expect({ prefix: after.prefix, suffix: after.suffix }).toEqual({
+      prefix: 'sk-',
+      suffix: secret.slice(-4),
+    })
+    expect(await keys.findBySecret(secret)).toMatchObject({ id: key.id })
+  })
+
+  test('a key of our own form is never looked for by the hash of other gateways', async () => {
+    const secret = formatApiKey('standard', randomBytes(32))
+    await keys.adopt(account, PLAIN_KEY, hashOfToken(secret))
+    expect(await keys.findBySecret(secret)).toBeNull()
   })
 
   test('creations at the same time leave an account no more keys than it may have', async () => {

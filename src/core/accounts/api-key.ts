@@ -38,6 +38,11 @@ export function parseApiKey(text: string): KeyKind | null {
   return match[1] === undefined ? 'standard' : 'admin'
 }
 
+const IMPORTED_KEY = /^sk-(?!sy-)[!-~]{1,253}$/
+
+/** Whether a text could be a key of another gateway, which is known by its SHA-256 until its first use here. */
+export const isImportedForm = (text: string): boolean => IMPORTED_KEY.test(text)
+
 /** The displayable part of a key: its first 10 and last 4 characters. */
 export function keyHint(key: string): KeyHint {
   return { prefix: key.slice(0, HINT_PREFIX_LENGTH), suffix: key.slice(-HINT_SUFFIX_LENGTH) }
