@@ -381,14 +381,16 @@ const DEPRECATED_AT = day(
 
 const IMAGE_KEY = '^[a-z]{0,16}/[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$'
 
+const MODEL_ID = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._/@+-]{0,199}$',
+  not: { const: 'auto' },
+  description:
+    '`<vendor>/<id>`; bare for the developer whose wire this is. No `:`, which begins a routing suffix.',
+})
+
 const MODEL = closed(
   {
-    id: Type.String({
-      pattern: '^[A-Za-z0-9][A-Za-z0-9._/@+-]{0,199}$',
-      not: { const: 'auto' },
-      description:
-        '`<vendor>/<id>`; bare for the developer whose wire this is. No `:`, which begins a routing suffix.',
-    }),
+    id: MODEL_ID,
     vendor: name(),
     context_length: tokens('Context window: tokens of prompt and completion together.'),
     list_price: prices("The developer's list price."),
@@ -521,6 +523,14 @@ const AUTO_POINT_USD = closed(
   },
 )
 
+const ALIAS = closed(
+  {
+    id: MODEL_ID,
+    models: Type.Array(name('Ids of models, which are tried in this order.'), { minItems: 1, maxItems: 16 }),
+  },
+  {},
+)
+
 /** JSON Schema (draft-07) of a catalog document, published as docs/catalog-file.schema.json. */
 export const CATALOG_DOCUMENT_SCHEMA = closed(
   {},
@@ -531,6 +541,9 @@ export const CATALOG_DOCUMENT_SCHEMA = closed(
     replace: off('Ignore the built-in catalog.'),
     providers: Type.Array(PROVIDER),
     models: Type.Array(MODEL),
+    aliases: Type.Array(ALIAS, {
+      description: 'Other names, which clients may use as the model. They go before ids of models.',
+    }),
     auto_bounds: AUTO_BOUNDS,
     auto_point_usd: AUTO_POINT_USD,
     changes: CHANGES,

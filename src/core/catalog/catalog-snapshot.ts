@@ -3,6 +3,7 @@ import { shortHash } from '../kernel/short-hash.ts'
 import {
   type CatalogSnapshot,
   compareByPrice,
+  findModel,
   isAvailable,
   type Model,
   type Offer,
@@ -68,6 +69,7 @@ export function buildCatalogSnapshot(
 
   const providers = new Map<string, DocumentProvider>()
   const models = new Map<string, CatalogEntry>()
+  const aliases = new Map<string, { names: readonly string[]; source: CatalogSource }>()
   const unknown: string[] = []
   const autoPointUsd: CatalogSnapshot['autoPointUsd'] = {}
   for (const { source, result } of parsed) {
@@ -76,6 +78,7 @@ export function buildCatalogSnapshot(
     if (document.replace) {
       providers.clear()
       models.clear()
+      aliases.clear()
     }
     const date = dateOf(document, source)
     for (const provider of document.providers ?? [])
@@ -83,6 +86,7 @@ export function buildCatalogSnapshot(
     for (const [index, model] of (document.models ?? []).entries()) {
       models.set(model.id, { model, source, path: `models[${index}]`, ...date })
     }
+    for (const alias of document.aliases ?? []) aliases.set(alias.id, { names: alias.models, source })
     Object.assign(autoPointUsd, document.auto_point_usd)
     const missing = applyChanges(document.changes ?? {}, { providers, models }, date)
     unknown.push(...missing.map((what) => `${source.name}: ${what}`))
@@ -100,9 +104,18 @@ export function buildCatalogSnapshot(
   if (models.size === 0) problems.push(`${sources.at(-1)?.name ?? 'the catalog'}: leaves no model`)
   if (problems.length > 0) return { kind: 'problems', problems }
   const version = versionOf(sources, providers.values(), options)
+  const assembled = assemble([...models.values()], providers, version, options)
+  const named = [...aliases].flatMap(([id, { names, source }]) => {
+    const found = names.map((name) => [name, findModel(assembled, name)] as const)
+    const missing = found.filter(([, model]) => !model).map(([name]) => JSON.stringify(name))
+    unknown.push(...missing.map((name) => `${source.name}: aliases[${id}]: there is no model ${name}`))
+    const existing = found.flatMap(([, model]) => model ?? [])
+    return existing.length > 0 ? [[id, existing] as const] : []
+  })
   const snapshot = {
-    ...assemble([...models.values()], providers, version, options),
+    ...assembled,
     autoPointUsd,
+    ...(named.length > 0 && { aliases: new Map(named) }),
   }
   const held = [...models.values()].flatMap(({ model: { id, rate, list_price: listPrice } }) =>
     (rate ? rateProblems(rate, listPrice) : []).map((problem) => ({ modelId: id, problem })),

@@ -300,6 +300,8 @@ export interface CatalogSnapshot {
   /** By canonical id. */
   models: ReadonlyMap<string, Model>
   offers: ReadonlyMap<string, Offer>
+  /** Models by other names, in the order in which they are tried; absent: there are none. */
+  aliases?: ReadonlyMap<string, readonly Model[]>
   /**
    * The models that `auto` may choose and that have a shared offer, cheapest first (`compareByPrice`), so
    * that plans need no sorting.
@@ -320,8 +322,10 @@ export function compareByPrice(a: Model, b: Model): number {
 
 const BARE_ALIAS = /^openai\/([^/]+)$/
 
-/** Finds a model by id, of any kind unless one is given, accepting `openai/<id>` for a bare id; null if there is none. */
+/** Finds a model by alias or id, of any kind unless one is given, accepting `openai/<id>` for a bare id; null if there is none. */
 export function findModel(catalog: CatalogSnapshot, id: string, kind?: ModelKind): Model | null {
+  const named = catalog.aliases?.get(id)
+  if (named) return named.find((model) => kind === undefined || model.kind === kind) ?? null
   const bare = BARE_ALIAS.exec(id)?.[1]
   const model = catalog.models.get(id) ?? (bare !== undefined ? catalog.models.get(bare) : undefined)
   return model && (kind === undefined || model.kind === kind) ? model : null

@@ -44,6 +44,7 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
     ...reservedKeyNames(content.providers ?? []),
     ...duplicates(content.providers ?? [], ({ id }) => id, 'providers', 'provider id'),
     ...duplicates(content.models ?? [], ({ id }) => id, 'models', 'model id'),
+    ...duplicates(content.aliases ?? [], ({ id }) => id, 'aliases', 'alias'),
     ...duplicateChanges(content.changes ?? {}),
     ...tooHighRates(content.models ?? [], 'models'),
     ...tooHighRates(content.changes?.models ?? [], 'changes.models'),

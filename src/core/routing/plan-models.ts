@@ -77,12 +77,20 @@ function resolveName(
 ): ResolvedName {
   const { modelKind } = needs
   const isPermitted = (model: Model) => allowList === undefined || allowsModel(allowList, model)
-  const entryOf = (model: Model | null, preference: Pick<PlanEntry, 'sort' | 'exactTools'>): ResolvedName => {
-    if (model === null) return { entries: [] }
-    return isPermitted(model) ? { entries: [{ name, model, ...preference }] } : { entries: [], refused: name }
+  const entryOf = (
+    models: readonly Model[],
+    preference: Pick<PlanEntry, 'sort' | 'exactTools'>,
+  ): ResolvedName => {
+    const entries = models.filter(isPermitted).map((model) => ({ name, model, ...preference }))
+    return { entries, ...(models.length > entries.length && { refused: name }) }
   }
-  const find = (id: string) =>
-    findModel(catalog, id, modelKind) ?? (needs.wire ? findByWireName(catalog, id, needs.wire) : null)
+  const find = (id: string): readonly Model[] | null => {
+    const aliased = catalog.aliases?.get(id)
+    if (aliased) return aliased.filter(({ kind }) => kind === modelKind)
+    const model =
+      findModel(catalog, id, modelKind) ?? (needs.wire ? findByWireName(catalog, id, needs.wire) : null)
+    return model && [model]
+  }
   const whole = find(name)
   if (whole) return entryOf(whole, { sort: undefined, exactTools: false })
   const colon = name.lastIndexOf(':')
@@ -90,7 +98,7 @@ function resolveName(
   const base = colon < 0 ? name : name.slice(0, colon)
   if (suffix !== null && !Object.hasOwn(SUFFIXES, suffix)) return { entries: [] }
   const preference = (suffix !== null && SUFFIXES[suffix]) || { sort: undefined, exactTools: false }
-  if (base !== AUTO_MODEL || !needs.auto) return entryOf(find(base), preference)
+  if (base !== AUTO_MODEL || !needs.auto) return entryOf(find(base) ?? [], preference)
   const isUsable = (model: Model) =>
     model.offers.some((offer) => offer.shared && isAllowed(offer, model, filter, preference.exactTools))
   const choice = chooseAutoModels(needs.auto, needs, catalog, isUsable, isPermitted)

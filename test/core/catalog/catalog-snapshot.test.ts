@@ -50,6 +50,23 @@ describe('a snapshot', () => {
     expect(model.updatedAt).toBe(1_600_000_000)
   })
 
+  test('finds a model by an alias of a later document, and reports models of aliases that do not exist', () => {
+    const aliases = [
+      { id: 'ours', models: ['no/such', 'acme/large-1'] },
+      { id: 'gone', models: ['no/such'] },
+    ]
+    const result = buildCatalogSnapshot(
+      [source({ ...exampleDocument(), aliases: [{ id: 'ours', models: ['no/such'] }] }), source({ aliases })],
+      OPTIONS,
+    )
+    if (result.kind === 'problems') throw new Error(result.problems.join('\n'))
+    expect(findModel(result.snapshot, 'ours')?.id).toBe('acme/large-1')
+    expect(findModel(result.snapshot, 'gone')).toBeNull()
+    expect(result.unknown).toEqual(
+      ['ours', 'gone'].map((id) => `file.json: aliases[${id}]: there is no model "no/such"`),
+    )
+  })
+
   test('discounts open weights more deeply and cuts rates down to six decimals', () => {
     const snapshot = build([
       source(withModel({ open_weights: true, list_price: { prompt: '0.000001', completion: '0.39' } })),

@@ -42,6 +42,24 @@ describe('a routing plan', () => {
     expect(new Set(asked('auto'))).toEqual(new Set(['auto']))
   })
 
+  test('an alias tries its models in order, before a model of the same name, and echoes what was asked', () => {
+    const models = ['x', 'gpt-y'].map((id) => catalog.models.get(id)!)
+    const aliases = new Map([
+      ['ours', models],
+      ['x', [models[1]!]],
+    ])
+    const planned = (asked: string) =>
+      planOf(
+        parseChatRequest({ model: asked, messages: [{ role: 'user', content: 'Hi' }] }),
+        10,
+        { ...catalog, aliases },
+        OPTIONS,
+      ).candidates.map(({ requestedModel, modelId }) => `${requestedModel} ${modelId}`)
+    expect([...new Set(planned('ours'))]).toEqual(['ours x', 'ours gpt-y'])
+    expect([...new Set(planned('ours:floor'))]).toEqual(['ours:floor x', 'ours:floor gpt-y'])
+    expect(planned('x')).toEqual(['x gpt-y'])
+  })
+
   test('holds as many tokens as the wire makes at least', () => {
     const wired = provider('w', { wire: 'responses' })
     const { candidates } = planOf(
