@@ -1,0 +1,269 @@
+import { type Account, accountName, isPerson } from '../../accounts/account-store.ts'
+import { createEmailTokenStore } from '../../accounts/email-token-store.ts'
+import { createInvitationStore } from '../../accounts/organisation/invitation-store.ts'
+import { isEmailShaped } from '../../core/kernel/email-address.ts'
+import { formatUsdOrNull, type PicoUsd, parseUsd, picoUsd } from '../../core/kernel/money.ts'
+import type { AuditedAction } from '../../operators/audit-log.ts'
+import { UsageError } from '../run-command.ts'
+import {
+  type Change,
+  definedOf,
+  describe,
+  differing,
+  done,
+  isEmpty,
+  type PlanServices as Services,
+  sameUsd,
+} from './difference.ts'
+import type { AccountEntry, KeyEntry } from './gateway-document.ts'
+import { surfaceChanges } from './surface-changes.ts'
+
+/** What an entry would change of its account, its members and its keys. */
+export async function accountChanges(services: Services, entry: AccountEntry): Promise<Change[]> {
+  const { directory, operator } = services
+  const found = await findAccount(services, entry.account)
+  /** Of an account that is new it is known once it is made. */
+  const holder = { account: found }
+  const changes: Change[] = []
+  if (!found) {
+    changes.push({
+      text: `${entry.account}: new`,
+      make: async () => {
+        holder.account = await createAccount(services, entry)
+        return undefined
+      },
+    })
+  }
+  const idOf = () => holder.account!.id
+  const settings = found && settingsOf(found)
+  const edit = differing(definedOf(entry, ACCOUNT_SETTINGS), settings ?? {})
+  if (!isEmpty(edit))
+    changes.push({
+      text: `${entry.account}: ${describe(edit, settings ?? {})}`,
+      make: () => done(changeAccount(services, idOf(), edit)),
+    })
+  if (entry.surfaces) {
+    if (found) {
+      const { account, surfaces } = entry
+      changes.push(...(await surfaceChanges(services, account, surfaces, { accountId: found.id })))
+    } else {
+      for (const surface of entry.surfaces)
+        changes.push({
+          text: `${entry.account}: open ${surface}`,
+          make: () => done(services.surfaceManagement.open(operator, surface, { accountId: idOf() })),
+        })
+    }
+  }
+  changes.push(...(await memberChanges(services, entry, found, idOf)))
+  changes.push(...(await keyChanges(services, entry, found, idOf)))
+  return changes
+
+  async function createAccount(
+    { accountManagement, organisations, auditLog }: Services,
+    { account, owner }: AccountEntry,
+  ): Promise<Account> {
+    if (isEmailShaped(account))
+      return accountManagement.create(operator, account, { kind: 'credit', amountPico: picoUsd(0n) })
+    const person = owner === undefined ? null : await directory.find(owner)
+    if (!person) throw new UsageError(`${account}: \`owner\` must be the email of an account`)
+    const action = { action: 'organisation.create', target: account, details: { owner: person.id } }
+    return auditLog.auditedAction(operator, action, () => organisations.create(account, person.id))
+  }
+}
+
+/** By the email of a person, or the whole name of an organisation. */
+async function findAccount({ directory }: Services, text: string): Promise<Account | null> {
+  const byEmail = await directory.find(text)
+  if (byEmail) return byEmail
+  const page = await directory.page({ search: text, after: null, limit: NAMED_MAX })
+  const named = page.filter((account) => accountName(account) === text && account.deletedAt === null)
+  if (named.length > 1) throw new UsageError(`${named.length} accounts are called ${text}; name it by its id`)
+  return named[0] ?? null
+}
+
+const NAMED_MAX = 1_000
+const ACCOUNT_SETTINGS = [
+  'requests_per_minute',
+  'concurrent_calls',
+  'spend_cap_usd',
+  'low_balance_usd',
+] as const
+
+const settingsOf = (account: Account) => ({
+  requests_per_minute: account.requestsPerMinute,
+  concurrent_calls: account.concurrentCalls,
+  spend_cap_usd: formatUsdOrNull(account.monthlyLimitPico),
+  low_balance_usd: formatUsdOrNull(account.lowBalancePico),
+})
+
+async function changeAccount(
+  { accountManagement, monthlyBudgets, auditLog, operator }: Services,
+  id: string,
+  edit: Partial<ReturnType<typeof settingsOf>>,
+): Promise<void> {
+  const { requests_per_minute, concurrent_calls, spend_cap_usd, low_balance_usd } = edit
+  if (requests_per_minute !== undefined || concurrent_calls !== undefined)
+    await accountManagement.setLimits(operator, id, {
+      ...(requests_per_minute !== undefined && { requestsPerMinute: requests_per_minute }),
+      ...(concurrent_calls !== undefined && { concurrentCalls: concurrent_calls }),
+    })
+  if (low_balance_usd !== undefined)
+    await accountManagement.setLowBalance(operator, id, readUsdOrNull(low_balance_usd))
+  if (spend_cap_usd !== undefined) {
+    const action = { action: 'account.spend-cap', target: id, details: { spend_cap_usd } }
+    const set = () => monthlyBudgets.setSpendCap(id, readUsdOrNull(spend_cap_usd))
+    await auditLog.auditedAction(operator, action, set)
+  }
+}
+
+const readUsdOrNull = (text: string | null): PicoUsd | null => (text === null ? null : parseUsd(text))
+
+const NEW_ROLE = 'developer'
+
+async function memberChanges(
+  services: Services,
+  { account, owner, members: wanted = [] }: AccountEntry,
+  found: Account | null,
+  idOf: () => string,
+): Promise<Change[]> {
+  const { members, monthlyBudgets, auditLog, operator, postgres } = services
+  if (wanted.length > 0 && found && isPerson(found))
+    throw new UsageError(`${account} is a person; only organisations have members`)
+  const invitations = createInvitationStore(postgres, createEmailTokenStore(postgres))
+  const present = found ? await members.list(found.id) : []
+  const invited = found ? await invitations.list(found.id) : []
+  const change = (
+    text: string,
+    action: string,
+    details: AuditedAction['details'],
+    run: () => Promise<unknown>,
+  ): Change => ({
+    text: `${account}: ${text}`,
+    make: () => done(auditLog.auditedAction(operator, { action, target: idOf(), details }, run)),
+  })
+  return wanted.flatMap(({ email, role, monthly_budget_usd }): Change[] => {
+    const member = present.find((other) => other.email === email)
+    if (!member) {
+      const isThere = found ? invited.some((other) => other.email === email) : email === owner
+      if (isThere) return []
+      return [
+        change(
+          `invite ${email} as ${role ?? NEW_ROLE}`,
+          'organisation.invite',
+          { email, role: role ?? NEW_ROLE },
+          async () => {
+            const inviter = (await members.list(idOf())).find((other) => other.role === 'owner')
+            await invitations.create(idOf(), inviter!.personId, email, role ?? NEW_ROLE)
+          },
+        ),
+      ]
+    }
+    const { personId } = member
+    const budget = formatUsdOrNull(member.monthlyBudgetPico)
+    return [
+      ...(role === undefined || member.role === role
+        ? []
+        : [
+            change(`${email}: role ${member.role} → ${role}`, 'organisation.role', { email, role }, () =>
+              members.setRole(idOf(), personId, role),
+            ),
+          ]),
+      ...(monthly_budget_usd === undefined || sameUsd(monthly_budget_usd, budget)
+        ? []
+        : [
+            change(
+              `${email}: monthly_budget_usd ${budget} → ${monthly_budget_usd}`,
+              'organisation.budget',
+              { email, monthly_budget_usd },
+              () => monthlyBudgets.setMemberBudget(idOf(), personId, readUsdOrNull(monthly_budget_usd)),
+            ),
+          ]),
+    ]
+  })
+}
+
+type StoredKeys = Awaited<ReturnType<Services['keys']['list']>>
+type KeySettings = Omit<Required<KeyEntry>, 'name'>
+
+const KEY_SETTINGS = [
+  'limit_usd',
+  'limit_reset',
+  'expires_at',
+  'requests_per_minute',
+  'concurrent_calls',
+  'models',
+  'providers',
+  'scopes',
+] as const
+
+const NEW_KEY: KeySettings = {
+  ...{ limit_usd: null, limit_reset: 'none', expires_at: null },
+  ...{ requests_per_minute: null, concurrent_calls: null, models: [], providers: [], scopes: [] },
+}
+
+const keySettingsOf = (key: StoredKeys[number]): KeySettings => ({
+  limit_usd: formatUsdOrNull(key.limitPico),
+  limit_reset: key.limitReset,
+  expires_at: key.expiresAt?.toISOString() ?? null,
+  requests_per_minute: key.requestsPerMinute,
+  concurrent_calls: key.concurrentCalls,
+  models: key.allowedModels,
+  providers: key.allowedProviders,
+  scopes: key.scopes as KeySettings['scopes'],
+})
+
+/** As the key store takes them. */
+const storedSettings = (given: KeySettings) => ({
+  limitPico: readUsdOrNull(given.limit_usd),
+  limitReset: given.limit_reset,
+  expiresAt: given.expires_at === null ? null : new Date(given.expires_at),
+  requestsPerMinute: given.requests_per_minute,
+  concurrentCalls: given.concurrent_calls,
+  allowedModels: given.models,
+  allowedProviders: given.providers,
+  scopes: given.scopes,
+})
+
+async function keyChanges(
+  { keys, keyManagement, operator }: Services,
+  { account, keys: wanted = [] }: AccountEntry,
+  found: Account | null,
+  idOf: () => string,
+): Promise<Change[]> {
+  const present = found ? (await keys.list(found.id)).filter(({ state }) => state === 'active') : []
+  return wanted.flatMap(({ name, ...entry }): Change[] => {
+    const given = definedOf(entry, KEY_SETTINGS)
+    const [key, another] = present.filter((other) => other.name === name)
+    if (another) throw new UsageError(`${account} has several keys called ${name}`)
+    if (!key) {
+      const make = async () => {
+        const settings = { name, ...storedSettings({ ...NEW_KEY, ...given }) }
+        return (await keyManagement.create(operator, idOf(), settings)).secret
+      }
+      return [{ text: `${account}: key ${name}: new`, make }]
+    }
+    const before = keySettingsOf(key)
+    const edit = differing(given, before)
+    const after = storedSettings({ ...before, ...edit })
+    const make = () => done(keyManagement.setLimits(operator, key, differing(after, key)))
+    return isEmpty(edit) ? [] : [{ text: `${account}: key ${name}: ${describe(edit, before)}`, make }]
+  })
+}
+
+/** An account as an entry of a file. */
+export async function accountEntry(services: Services, account: Account): Promise<AccountEntry> {
+  const { keys, members, surfaceManagement } = services
+  const grants = await surfaceManagement.list({ accountId: account.id })
+  return {
+    account: accountName(account),
+    ...settingsOf(account),
+    surfaces: grants.map(({ surface }) => surface),
+    members: (await members.list(account.id)).map(({ email, role, monthlyBudgetPico }) => ({
+      ...{ email, role },
+      monthly_budget_usd: formatUsdOrNull(monthlyBudgetPico),
+    })),
+    keys: (await keys.list(account.id))
+      .filter(({ state }) => state === 'active')
+      .map((key) => ({ name: key.name, ...keySettingsOf(key) })),
+  }
+}
