@@ -2,7 +2,12 @@ import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
 import { withServices } from './admin.ts'
-import { DOCUMENT_SCHEMA, readGatewayDocument } from './gateway-file/gateway-document.ts'
+import type { PlanServices } from './gateway-file/difference.ts'
+import {
+  DOCUMENT_SCHEMA,
+  type GatewayDocument,
+  readGatewayDocument,
+} from './gateway-file/gateway-document.ts'
 import { exportDocument, planChanges } from './gateway-file/gateway-plan.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
@@ -35,33 +40,37 @@ export async function gatewayFile(args: string[], environment: NodeJS.ProcessEnv
     return { data: document, text: stringify(document).trimEnd() }
   }
   if (command !== 'apply' || values.file === undefined || values.help) throw new UsageError(USAGE)
-  return apply(await readFile(values.file, 'utf8'), values['dry-run'] === true, environment)
+  const document = readGatewayDocument(await readFile(values.file, 'utf8'))
+  const isDryRun = values['dry-run'] === true
+  return withServices(environment, (services) => applyDocument(services, document, isDryRun, environment))
 }
 
-const apply = (text: string, isDryRun: boolean, environment: NodeJS.ProcessEnv): Promise<CommandOutput> =>
-  withServices(environment, async (services) => {
-    const changes = await planChanges(services, readGatewayDocument(text), environment)
-    const made: Array<{ change: string; secret?: string }> = []
-    for (const { text: change, make } of isDryRun ? [] : changes) {
-      const secret = await make().catch((cause: Error) => {
-        throw new Error(
-          `${change}: ${cause.message}\n${made.length} of ${changes.length} changes were made.`,
-          {
-            cause,
-          },
-        )
+/** Makes the gateway what a document says, or says what would change. */
+export async function applyDocument(
+  services: PlanServices,
+  document: GatewayDocument,
+  isDryRun: boolean,
+  environment: NodeJS.ProcessEnv,
+): Promise<CommandOutput> {
+  const changes = await planChanges(services, document, environment)
+  const made: Array<{ change: string; secret?: string }> = []
+  for (const { text: change, make } of isDryRun ? [] : changes) {
+    const secret = await make().catch((cause: Error) => {
+      throw new Error(`${change}: ${cause.message}\n${made.length} of ${changes.length} changes were made.`, {
+        cause,
       })
-      made.push({ change, ...(secret && { secret }) })
-    }
-    const planned = isDryRun ? changes.map(({ text }) => ({ change: text })) : made
-    const lines = planned.map((line) =>
-      [line.change, 'secret' in line && line.secret].filter(Boolean).join('  '),
-    )
-    return {
-      data: { applied: !isDryRun, changes: planned },
-      text: lines.join('\n') || 'Nothing to change.',
-      failed: isDryRun && changes.length > 0,
-    }
-  })
+    })
+    made.push({ change, ...(secret && { secret }) })
+  }
+  const planned = isDryRun ? changes.map(({ text }) => ({ change: text })) : made
+  const lines = planned.map((line) =>
+    [line.change, 'secret' in line && line.secret].filter(Boolean).join('  '),
+  )
+  return {
+    data: { applied: !isDryRun, changes: planned },
+    text: lines.join('\n') || 'Nothing to change.',
+    failed: isDryRun && changes.length > 0,
+  }
+}
 
 if (import.meta.main) await runAsProcess(gatewayFile)

@@ -59,19 +59,16 @@ export function createKeyManagement(options: {
     find,
 
     /** Issues a key of an account. The secret is returned only once. */
-    create(
-      operator: Operator,
-      accountId: string,
-      settings: NewKey,
-    ): Promise<{ key: StoredKey; secret: string }> {
-      const details = Object.fromEntries(
-        Object.entries(limitDetails(settings)).filter(([, value]) => value !== ''),
-      )
-      const action = { action: 'key.create', target: accountId, details: { name: settings.name, ...details } }
-      const change = changeBounds({}, UNLIMITED, settings, 'operator')
-      const bounds = change.kind === 'permitted' ? change.bounds : {}
-      return auditedAction(operator, action, () => keys.create(accountId, { ...settings, bounds }))
-    },
+    create: (operator: Operator, accountId: string, settings: NewKey) =>
+      auditedAction(operator, creation(accountId, settings), () =>
+        keys.create(accountId, { ...settings, bounds: boundsOf(settings) }),
+      ),
+
+    /** The same for a key of another gateway, which keeps the secret of a SHA-256. */
+    adopt: (operator: Operator, accountId: string, settings: NewKey, sha256: Uint8Array<ArrayBuffer>) =>
+      auditedAction(operator, creation(accountId, settings), () =>
+        keys.adopt(accountId, { ...settings, bounds: boundsOf(settings) }, sha256),
+      ),
 
     async revoke(operator: Operator, keyId: string): Promise<StoredKey> {
       const { id } = await find(keyId)
@@ -104,6 +101,19 @@ export function createKeyManagement(options: {
     setLimits: (operator: Operator, key: StoredKey, limits: KeyLimits): Promise<StoredKey> =>
       edit(operator, key, { action: 'key.limits', target: key.id, details: limitDetails(limits) }, limits),
   }
+}
+
+const creation = (accountId: string, settings: NewKey): AuditedAction => {
+  const details = Object.entries(limitDetails(settings)).filter(([, value]) => value !== '')
+  return {
+    ...{ action: 'key.create', target: accountId },
+    details: { name: settings.name, ...Object.fromEntries(details) },
+  }
+}
+
+function boundsOf(settings: NewKey): NonNullable<NewKey['bounds']> {
+  const change = changeBounds({}, UNLIMITED, settings, 'operator')
+  return change.kind === 'permitted' ? change.bounds : {}
 }
 
 const limitDetails = ({ name, expiresAt, limitPico, limitReset, ...rest }: KeyLimits) => ({

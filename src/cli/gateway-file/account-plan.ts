@@ -26,10 +26,13 @@ export async function accountChanges(services: Services, entry: AccountEntry): P
   const holder = { account: found }
   const changes: Change[] = []
   if (!found) {
+    const credit = entry.opening_credit_usd
     changes.push({
-      text: `${entry.account}: new`,
+      text: `${entry.account}: new${credit === undefined ? '' : `, with a balance of ${credit}`}`,
       make: async () => {
         holder.account = await createAccount(services, entry)
+        const amountPico = parseUsd(credit ?? '0')
+        if (amountPico > 0n) await services.accountManagement.credit(operator, holder.account.id, amountPico)
         return undefined
       },
     })
@@ -183,7 +186,7 @@ async function memberChanges(
 }
 
 type StoredKeys = Awaited<ReturnType<Services['keys']['list']>>
-type KeySettings = Omit<Required<KeyEntry>, 'name'>
+type KeySettings = Omit<Required<KeyEntry>, 'name' | 'sha256'>
 
 const KEY_SETTINGS = [
   'limit_usd',
@@ -238,9 +241,11 @@ async function keyChanges(
     if (!key) {
       const make = async () => {
         const settings = { name, ...storedSettings({ ...NEW_KEY, ...given }) }
+        const hash = entry.sha256 === undefined ? undefined : new Uint8Array(Buffer.from(entry.sha256, 'hex'))
+        if (hash) return done(keyManagement.adopt(operator, idOf(), settings, hash))
         return (await keyManagement.create(operator, idOf(), settings)).secret
       }
-      return [{ text: `${account}: key ${name}: new`, make }]
+      return [{ text: `${account}: key ${name}: new${entry.sha256 ? ', with the secret it has' : ''}`, make }]
     }
     const before = keySettingsOf(key)
     const edit = differing(given, before)

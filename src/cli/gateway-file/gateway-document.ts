@@ -11,8 +11,12 @@ const CLOSED = { additionalProperties: false }
 const optional = <Schema extends TSchema>(schema: Schema, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }))
 const count = (description: string) => optional(Type.Integer({ minimum: 1 }), description)
-const usd = (description: string) =>
-  optional(Type.String({ pattern: '^\\d+(\\.\\d{1,12})?$' }), `USD; ${description}`)
+const usdOf = (description?: string) =>
+  Type.String({
+    pattern: '^\\d+(\\.\\d{1,12})?$',
+    ...(description && { description: `USD; ${description}` }),
+  })
+const usd = (description: string) => optional(usdOf(), `USD; ${description}`)
 const list = (description: string) => Type.Optional(Type.Array(Type.String(), { description }))
 
 const KeyEntry = Type.Object(
@@ -26,6 +30,12 @@ const KeyEntry = Type.Object(
     models: list('IDs, or `developer/*`; empty: all.'),
     providers: list('IDs; empty: all.'),
     scopes: Type.Optional(Type.Array(Type.Enum([...KEY_SCOPES]))),
+    sha256: Type.Optional(
+      Type.String({
+        pattern: '^[0-9a-f]{64}$',
+        description: 'Of the secret of a key of another gateway, which stays valid. Of a key that is new.',
+      }),
+    ),
   },
   CLOSED,
 )
@@ -48,6 +58,7 @@ const AccountEntry = Type.Object(
     owner: Type.Optional(
       Type.String({ description: 'The email of the owner of an organisation that is new.' }),
     ),
+    opening_credit_usd: Type.Optional(usdOf('the balance of an account that is new.')),
     requests_per_minute: count("null: the gateway's default."),
     concurrent_calls: count("null: the gateway's default."),
     spend_cap_usd: usd('a month; null: none.'),

@@ -34,6 +34,11 @@ export const COMMANDS = {
     services: true,
     about: 'print such a file of what is there',
   },
+  import: {
+    entry: 'src/cli/import.ts',
+    services: true,
+    about: 'take over models, accounts and keys of LiteLLM, new-api, OpenRouter or Portkey',
+  },
   audit: { entry: 'src/cli/audit.ts', services: true, about: 'prove the ledger against the recorded calls' },
   launch: {
     entry: 'src/cli/launch.ts',
