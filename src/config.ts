@@ -204,6 +204,10 @@ const Settings = Type.Object({
     'a cached API key or BYOK key is read again after this, in case a change of it was not announced',
   ),
   queueWaitMs: integer(15_000, 'then 408, unless a worker has claimed the call before'),
+  flexWaitMs: integer(
+    600_000,
+    'the same for calls of the service tier `flex`, then 429; also for the first token of each of their attempts',
+  ),
   connectTimeoutMs: integer(5_000),
   firstTokenTimeoutMs: integer(10_000, 'while another candidate remains'),
   lastFirstTokenTimeoutMs: integer(30_000, 'on the last candidate'),

@@ -116,7 +116,7 @@ const LONG = { ...STOPS_SOON, slowMs: null }
 async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
   const { config, redis, postgres, auditPostgres, queues, files, logger } = parts
   const clock = Date.now
-  const callMs = config.queueWaitMs + config.callTimeoutMs + BODY_SLACK_MS
+  const callMs = config.queueWaitMs + config.flexWaitMs + config.callTimeoutMs + BODY_SLACK_MS
   const clickHouse = config.clickHouseUrl === '' ? null : createClickHouse(config.clickHouseUrl)
   const deps = { ...parts, queues: queues.calls, clickHouse, clock }
   const onTables = { ...deps, postgres: auditPostgres }

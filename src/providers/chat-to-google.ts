@@ -75,6 +75,7 @@ export function requestBody(request: ChatAttempt): string {
     contents: toContents(turns, offer.upstreamModel),
     tools,
     toolConfig: tools && toToolConfig(parameters),
+    service_tier: parameters.passed?.service_tier,
     generationConfig: {
       candidateCount: 1,
       maxOutputTokens: completionLimit,
@@ -91,7 +92,7 @@ export function requestBody(request: ChatAttempt): string {
 export const requestUrl = ({ offer }: ChatAttempt): string =>
   `${offer.provider.baseUrl}/models/${encodeURIComponent(offer.upstreamModel)}:streamGenerateContent?alt=sse`
 
-type ReadTerms = Partial<Pick<ChatAttempt, 'extended' | 'messages' | 'offer'>>
+type ReadTerms = Partial<Pick<ChatAttempt, 'extended' | 'messages' | 'offer' | 'parameters'>>
 
 /**
  * Reads one completion on the generate-content wire. Function calls come whole, often without an id, and are numbered
@@ -106,8 +107,10 @@ export class GenerateContentReader implements CompletionReader {
   readonly #finishReasons: ProviderQuirks['finishReasons']
   readonly #ids: ToolCallIds
   readonly #maker: string | undefined
+  readonly #namesTier: boolean
 
-  constructor({ extended, messages, offer }: ReadTerms = {}) {
+  constructor({ extended, messages, offer, parameters }: ReadTerms = {}) {
+    this.#namesTier = parameters?.passed?.service_tier !== undefined
     this.#maker = offer && makerOf(offer)
     this.#isExtended = extended === true
     this.#finishReasons = offer?.provider.quirks?.finishReasons
@@ -154,6 +157,10 @@ export class GenerateContentReader implements CompletionReader {
       if (reason !== null) emit(['finish', reason])
     }
     emitUsage(usageMetadata, emit)
+    if (this.#namesTier && isObject(usageMetadata) && typeof usageMetadata.serviceTier === 'string') {
+      const tier = usageMetadata.serviceTier.toLowerCase()
+      emit(['tier', tier === 'standard' ? 'default' : tier])
+    }
     return signal
   }
 

@@ -56,7 +56,7 @@ test('the balancer asks for readiness, and an instance that stops serves until i
 })
 
 test('the balancer outlasts every wait of the API, and sends no call twice', () => {
-  const longest = byDefault('QUEUE_WAIT_MS') + byDefault('NON_STREAMING_CALL_TIMEOUT_MS')
+  const longest = byDefault('FLEX_WAIT_MS') + byDefault('NON_STREAMING_CALL_TIMEOUT_MS')
   for (const side of ['client', 'server']) expect(seconds(side) * 1000).toBeGreaterThan(longest)
   expect(seconds('http-request') * 1000).toBeGreaterThan(byDefault('BODY_TIMEOUT_MS'))
   expect(balancer.match(/^ +retry-on .*$/gm)).toEqual(['    retry-on conn-failure'])

@@ -5,6 +5,7 @@ import { testStack } from '../helpers/resources.ts'
 
 const FLOOD = 100
 const SHARE = 8
+const FLEX = 3
 
 const stack = testStack({
   dispatchWorkers: 0,
@@ -13,24 +14,43 @@ const stack = testStack({
     WORKER_CONCURRENCY: '4',
     ACCOUNT_QUEUE_SHARE: String(SHARE),
   },
-  models: { 'test/plain': [{ at: 'alpha', model: 'words-2' }] },
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-2' }],
+    'test/tiered': [{ at: 'beta', model: 'words-2', tier_percent: { flex: 50 } }],
+  },
 })
 
-test('a call of a quiet account behind a hundred of a flooding one is among the first to be claimed', async () => {
-  const [flooding, quiet] = await Promise.all([stack.account('50.00'), stack.account('5.00')])
+test('a call of a quiet account behind a hundred of a flooding one is claimed among the first, flex calls before them last', async () => {
+  const [flooding, quiet, patient] = await Promise.all(
+    ['50.00', '5.00', '5.00'].map((usd) => stack.account(usd)),
+  )
   const call = (key: string) => ask({ url: stack.url, key }, { model: 'test/plain', max_tokens: 4 })
-  const flood = Array.from({ length: FLOOD }, () => call(flooding.key))
-  await expect.poll(() => waitingCalls(stack.redis)).toBe(FLOOD)
-  const one = call(quiet.key)
-  await expect.poll(() => waitingCalls(stack.redis)).toBe(FLOOD + 1)
+  const tiered = { model: 'test/tiered', max_tokens: 4, service_tier: 'flex' }
+  const flex = Array.from({ length: FLEX }, () =>
+    ask({ url: stack.url, key: patient!.key, path: '/v2/chat/completions' }, tiered),
+  )
+  await expect.poll(() => waitingCalls(stack.redis)).toBe(FLEX)
+  const flood = Array.from({ length: FLOOD }, () => call(flooding!.key))
+  await expect.poll(() => waitingCalls(stack.redis)).toBe(FLEX + FLOOD)
+  const one = call(quiet!.key)
+  await expect.poll(() => waitingCalls(stack.redis)).toBe(FLEX + FLOOD + 1)
 
   await stack.startDispatch()
   expect((await one).status).toBe(200)
-  for (const answer of await Promise.all(flood)) expect(answer.status).toBe(200)
+  for (const answer of await Promise.all([...flood, ...flex])) expect(answer).toMatchObject({ status: 200 })
   await expectLedgerInOrder(stack)
-  const claims = await stack.postgres.callRecord.findMany({ orderBy: { claimedAtMs: 'asc' } })
-  const place = claims.findIndex(({ accountId }) => accountId === quiet.accountId)
+  const records = await stack.postgres.callRecord.findMany({ orderBy: { claimedAtMs: 'asc' } })
+  const isFlex = ({ accountId }: { accountId: string }) => accountId === patient!.accountId
+  const claims = records.filter((record) => !isFlex(record))
+  const place = claims.findIndex(({ accountId }) => accountId === quiet!.accountId)
   // The workers' slots, and the flooding account's share, came before it.
   expect(place).toBeLessThan(SHARE + 5)
   expect(claims).toHaveLength(FLOOD + 1)
+  const late = records.filter(isFlex)
+  expect(late).toHaveLength(FLEX)
+  for (const { claimedAtMs, promptTokens, completionTokens, chargePico, rateVersion } of late) {
+    expect(claimedAtMs! >= claims.at(-1)!.claimedAtMs!).toBe(true)
+    expect(chargePico).toBe(BigInt(promptTokens) * 500_000n + BigInt(completionTokens) * 1_000_000n)
+    expect(rateVersion).toMatch(/-flex-50$/)
+  }
 })

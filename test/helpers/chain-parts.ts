@@ -11,6 +11,7 @@ export const PATIENT: ChainDependencies['settings'] = {
   reasoningFirstTokenTimeoutMs: 30_000,
   reasoningLastFirstTokenTimeoutMs: 30_000,
   idleTimeoutMs: 30_000,
+  flexWaitMs: 600_000,
   dripTokensMin: 10,
 }
 

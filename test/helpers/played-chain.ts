@@ -108,6 +108,7 @@ export async function playCall(call: PlayedCall): Promise<Played> {
       reasoningFirstTokenTimeoutMs: 60_000,
       reasoningLastFirstTokenTimeoutMs: 180_000,
       idleTimeoutMs: 30_000,
+      flexWaitMs: 600_000,
       dripTokensMin: 10,
     },
     logger: createLogger('silent', 'test'),

@@ -13,6 +13,8 @@ export interface TestOffer {
   priority?: number
   assistant_prefill?: boolean
   exact_tools?: boolean
+  /** The prices of its service tiers, which its provider then takes. */
+  tier_percent?: Record<string, number>
   /** What the provider speaks, in all its offers; the chat-completions wire if absent. */
   wire?: Wire
 }
@@ -53,9 +55,13 @@ export function catalogDocument(
     }
   })
   const wires = new Map<string, Wire>()
+  const tiered = new Set<string>()
   for (const entry of Object.values(models)) {
     const offers = Array.isArray(entry) ? entry : entry.offers
-    for (const { at, wire = 'chat-completions' } of offers) wires.set(at, wire)
+    for (const { at, wire = 'chat-completions', tier_percent: tiers } of offers) {
+      wires.set(at, wire)
+      if (tiers) tiered.add(at)
+    }
   }
   const providers = [...wires].map(([id, wire]) => ({
     id,
@@ -64,6 +70,7 @@ export function catalogDocument(
     base_url: `${providersUrl}/${id}/${WIRE_PATHS[wire]}`,
     zdr: id === 'alpha',
     data_collection: id === 'alpha' ? 'deny' : 'allow',
+    ...(tiered.has(id) && { quirks: { passes: ['service_tier'] } }),
     ...(keyNames[id] !== undefined && { api_key_env: keyNames[id] }),
   }))
   return { replace: true, providers, models: list }

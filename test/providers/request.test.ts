@@ -405,9 +405,11 @@ describe('fields that some providers take', () => {
     })
   })
 
-  test('do not reach other wires', () => {
+  test('do not reach other wires, but for the tier that Google sells', () => {
     for (const body of [anthropicBody, googleBody])
       expect(JSON.stringify(body({ parameters: { passed } }))).not.toContain('session-1')
+    expect(googleBody({ parameters: { passed } })).toHaveProperty('service_tier', 'flex')
+    expect(anthropicBody({ parameters: { passed } })).not.toHaveProperty('service_tier')
   })
 })
 

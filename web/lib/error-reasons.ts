@@ -43,6 +43,7 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [reason: string, remedy: strin
     'Too many requests at a time',
     'Retry after some of the running requests have ended.',
   ],
+  resource_unavailable: ['No capacity for the tier', 'Retry later, or without service_tier.'],
   internal_error: ['Internal error', 'Retry, and report the request ID if it persists.'],
   all_providers_failed: [
     'All providers failed',

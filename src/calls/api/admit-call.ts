@@ -18,7 +18,13 @@ import {
 } from '../../core/calls/call-job.ts'
 import type { CallLabels } from '../../core/calls/call-labels.ts'
 import { conversationHash } from '../../core/calls/conversation-id.ts'
-import { type QueueTurnSettings, queuePriority, queueTurn } from '../../core/calls/fair-queue.ts'
+import {
+  laneOf,
+  laneWaitMs,
+  type QueueTurnSettings,
+  queuePriority,
+  queueTurn,
+} from '../../core/calls/fair-queue.ts'
 import { type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
@@ -178,7 +184,7 @@ export async function admitCall(
   const now = deps.clock()
   const budgets = budgetsOf(key, now)
   const wanted = envelopeOf(request, caller, { callId, idempotencyRecord, cache, plan, now, budgets }, deps)
-  const turn = queueTurn(now, limits)
+  const turn = queueTurn(now, limits, laneOf(plan.candidates))
   const slot = idempotencyRecord === null ? (deps.takeSlot?.() ?? undefined) : undefined
   const isSentAlong = !slot && idempotencyRecord === null && caller.bodyBytes <= SENT_ALONG_BYTES
   const sealedBody = isSentAlong ? deps.sealBody(callId, writeBody(request.content)) : null
@@ -253,6 +259,7 @@ function envelopeOf(
   const { limits } = deps
   const { callId, idempotencyRecord, cache, plan, now, budgets } = call
   const traceparent = currentTraceparent()
+  const queueDeadlineAt = now + laneWaitMs(laneOf(plan.candidates), limits)
   return {
     id: callId,
     accountId: key.accountId,
@@ -277,8 +284,8 @@ function envelopeOf(
     ...(labels && { labels }),
     ...(plan.affinity && { affinity: plan.affinity.conversation }),
     admittedAt: now,
-    queueDeadlineAt: now + limits.queueWaitMs,
-    callDeadlineAt: now + (request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs),
+    queueDeadlineAt,
+    callDeadlineAt: now + callMs(plan, request.stream, limits),
   }
 }
 
@@ -293,6 +300,15 @@ const grantedOf = (
   candidates: plan.candidates.map((candidate) => limited(candidate, completionLimit)),
   ...(completionLimit < plan.completionLimit && { affordedLimit: completionLimit }),
 })
+
+/** How long a call may take in all. The patience of the lane `flex` is added, since its providers wait, too. */
+export const callMs = (
+  { candidates }: Pick<CallPlan, 'candidates'>,
+  isStream: boolean,
+  limits: Pick<AdmissionLimits, 'flexWaitMs' | 'callTimeoutMs' | 'nonStreamingCallTimeoutMs'>,
+): number =>
+  (laneOf(candidates) === 'flex' ? limits.flexWaitMs : 0) +
+  (isStream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs)
 
 /** The hold and the limits of a call, without its budgets and job. */
 function admissionOf(

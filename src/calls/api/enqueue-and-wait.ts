@@ -2,7 +2,7 @@ import { MARK_MS, type RateState } from '../../billing/holds/admission.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import { unservedSettlement } from '../../core/billing/settlement.ts'
 import { writeBody } from '../../core/calls/call-body.ts'
-import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
+import { CALL_ERRORS, waitedTooLong } from '../../core/calls/call-errors.ts'
 import type { CallEnvelope, CallStatus } from '../../core/calls/call-job.ts'
 import type { FrameError } from '../../core/calls/frames.ts'
 import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
@@ -145,8 +145,9 @@ export function dispatchCall(
     const withdrawal = await callJobs.withdraw(id)
     // A worker has sent frames: Redis lost the job of a running call, and a repeated enqueue had restored it.
     if (withdrawal !== 'withdrawn' || call.hasFrames) return withdrawal
-    cleanup.add(() => settleUnrun(leftByClient ? 'cancelled' : 'failed', CALL_ERRORS.waitedTooLong))
-    await fail(CALL_ERRORS.waitedTooLong)
+    const error = waitedTooLong(envelope)
+    cleanup.add(() => settleUnrun(leftByClient ? 'cancelled' : 'failed', error))
+    await fail(error)
     return withdrawal
   }
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { settlementOf } from '../../core/billing/settlement.ts'
 import { readBody } from '../../core/calls/call-body.ts'
-import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
+import { CALL_ERRORS, waitedTooLong } from '../../core/calls/call-errors.ts'
 import type { CachedUnder, CallEnvelope, SettlementRecord } from '../../core/calls/call-job.ts'
 import { type CallOutcome, failedCall, lastFrameOf } from '../../core/calls/call-outcome.ts'
 import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
@@ -105,7 +105,7 @@ async function runToEnd(
   const { clock, logger } = deps
   const isShutdown = () => reasonOf(call) === 'shutdown'
   if (generation === 1 && clock(envelope.admittedAt) > envelope.queueDeadlineAt)
-    return failedCall(CALL_ERRORS.waitedTooLong)
+    return failedCall(waitedTooLong(envelope))
   try {
     const delivered = generation === 1 ? null : await askTakeover(call)
     if (isShutdown()) return 'hand-back'

@@ -104,6 +104,8 @@ export const Generation = Type.Object({
   }),
   cost_usd: DecimalUsd,
   rates: Rates,
+  /** The one that was served and charged; absent: the usual one. */
+  service_tier: Type.Optional(Type.String()),
   /** Absent: the client sent none. */
   labels: Type.Optional(Labels),
   timings: Type.Object({

@@ -22,11 +22,15 @@ export function tierPrice(
   return name && percent !== undefined ? { name, percent } : null
 }
 
-/** Whether a provider would bill a tier that has no price here. */
+/**
+ * Whether a tier is asked for that has no price here: its provider would bill it, or refuse the call, since not every model is
+ * sold at every tier. On the client's BYOK key both are the client's.
+ */
 export const isUnpricedTier = (
   passed: PassedFields | undefined,
   { tier, providerKeyId }: Pick<Candidate, 'tier' | 'providerKeyId'>,
-): boolean => passed?.service_tier === 'priority' && tier?.name !== 'priority' && providerKeyId === undefined
+): boolean =>
+  PRICED_TIERS.some((name) => name === passed?.service_tier) && !tier && providerKeyId === undefined
 
 /**
  * The percentage of the usual prices for the tier that was served.
@@ -35,6 +39,12 @@ export const isUnpricedTier = (
 export function servedPercent({ tier }: Pick<Candidate, 'tier'>, said: string | undefined): number {
   return tier && (said ?? tier.name) === tier.name ? tier.percent : 100
 }
+
+/** The tier that a call was charged for, by the version of its rate; undefined: the usual one. */
+export const tierOfRate = (rateVersion: string | null): string | undefined =>
+  rateVersion?.match(TIER_VERSION)?.[1]
+
+const TIER_VERSION = new RegExp(`-(${PRICED_TIERS.join('|')})-\\d+$`)
 
 /** A candidate with the rate of the tier that was served. */
 export function atServedTier(candidate: Candidate, said: string | undefined): Candidate {

@@ -1,5 +1,6 @@
 import type { CallEnvelope, CallStatus, Candidate, ServedBy, SettlementRecord } from '../calls/call-job.ts'
 import { type CallOutcome, NOTHING_USED } from '../calls/call-outcome.ts'
+import { laneOf } from '../calls/fair-queue.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
 import { rateTexts, readRates } from '../catalog/token-rates.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
@@ -53,6 +54,7 @@ export function settlementOf(
     ...(envelope.auto && { auto: envelope.auto }),
     ...(envelope.traceparent !== undefined && { traceparent: envelope.traceparent }),
     ...(envelope.labels && { labels: envelope.labels }),
+    ...(laneOf(envelope.candidates) === 'flex' && { lane: 'flex' as const }),
     admittedAt: envelope.admittedAt,
     firstTokenAt,
     ...times,

@@ -1,3 +1,5 @@
+import type { CallEnvelope } from './call-job.ts'
+import { laneOf } from './fair-queue.ts'
 import type { FrameError } from './frames.ts'
 
 /**
@@ -14,6 +16,12 @@ export const CALL_ERRORS = {
   waitedTooLong: {
     code: 'request_timeout',
     message: 'The call waited too long for a free worker. Retry shortly.',
+  },
+  noFlexCapacity: {
+    code: 'resource_unavailable',
+    message:
+      'No capacity for the service tier flex became free in time. Retry later, or without `service_tier`.',
+    retryAfterSeconds: 60,
   },
   /** The body was beside the queue, or in a process that another worker took the call over from, and is missing. */
   bodyGone: {
@@ -90,3 +98,7 @@ export const CALL_ERRORS = {
     retryAfterSeconds: 1,
   },
 } as const satisfies Record<string, FrameError>
+
+/** The error of a call that no worker claimed in time. */
+export const waitedTooLong = ({ candidates }: Pick<CallEnvelope, 'candidates'>): FrameError =>
+  laneOf(candidates) === 'flex' ? CALL_ERRORS.noFlexCapacity : CALL_ERRORS.waitedTooLong

@@ -227,6 +227,8 @@ export interface SettlementRecord {
   traceparent?: string
   /** See CallEnvelope. */
   labels?: CallLabels
+  /** Its lane of the queue; absent: the default one. */
+  lane?: 'flex'
   /** Unix milliseconds; null if the call ended earlier. */
   admittedAt: number
   claimedAt: number | null

@@ -103,7 +103,15 @@ export function lastFrameOf(
 
 /** The usage that is charged, of the provider or counted here. Extended calls also have the charge itself. */
 function reportedUsage(
-  { usage, usageSource, nativeStop, message, reasoningTokens = 0 }: CompletedCall,
+  {
+    usage,
+    usageSource,
+    nativeStop,
+    message,
+    reasoningTokens = 0,
+    served,
+    tier = served.tier?.name,
+  }: CompletedCall,
   { extended }: Pick<CallEnvelope, 'extended'>,
   chargePico: PicoText,
 ): ReportedUsage {
@@ -111,5 +119,10 @@ function reportedUsage(
   const isResult = message.result !== undefined
   const isWithin =
     usageSource === 'upstream' && reasoningTokens > 0 && reasoningTokens <= usage.completionTokens
-  return { ...usage, ...(isWithin && !nativeStop && !isResult && { reasoningTokens }), chargePico }
+  return {
+    ...usage,
+    ...(isWithin && !nativeStop && !isResult && { reasoningTokens }),
+    ...(tier !== undefined && { tier }),
+    chargePico,
+  }
 }

@@ -68,6 +68,8 @@ export type WholeFrame = readonly [
 export interface ReportedUsage extends Usage {
   /** For extended calls, if the provider reports it: the part of the completion tokens that is reasoning. */
   reasoningTokens?: number
+  /** For extended calls that ask for a service tier: the one that was served and is charged. */
+  tier?: string
   /** For extended calls: the charge of the call. */
   chargePico?: PicoText
 }

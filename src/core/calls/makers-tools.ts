@@ -63,11 +63,14 @@ export function declaredTools(request: NativeRequest): Fields[] {
 export const makersTypes = (request: NativeRequest): string[] =>
   toolsOf(request).flatMap((tool) => (isOwnTool(tool) ? [] : String(tool.type)))
 
-/** A request without the tools of these types. */
-export const withoutTools = (request: NativeRequest, types: readonly string[]): NativeRequest =>
-  toolsOf(request).some(({ type }) => types.includes(String(type)))
+/** A request without the tools of these types, and without its service tier if that is among them. */
+export function withoutTools(whole: NativeRequest, types: readonly string[]): NativeRequest {
+  const { service_tier: _, ...untiered } = whole
+  const request = types.includes('service_tier') ? untiered : whole
+  return toolsOf(request).some(({ type }) => types.includes(String(type)))
     ? { ...request, tools: toolsOf(request).filter(({ type }) => !types.includes(String(type))) }
     : request
+}
 
 /** An upper bound of what providers add to a prompt for the tools of the maker. */
 export const makersTokens = (types: readonly string[]): number =>

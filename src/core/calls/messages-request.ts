@@ -24,7 +24,7 @@ import {
 } from './messages-content.ts'
 import { chatParameters } from './messages-to-chat-parameters.ts'
 import type { NativeRequest } from './messages-wire.ts'
-import { fieldsWithoutEffect } from './passed-fields.ts'
+import { fieldsWithoutEffect, passedFields } from './passed-fields.ts'
 import { checkPairs } from './tool-turns.ts'
 
 /** What a call asks whose client speaks the messages wire. */
@@ -119,7 +119,7 @@ const COSTLY: Readonly<Record<string, readonly unknown[]>> = {
   fallbacks: [],
   inference_geo: ['global'],
   mcp_servers: [],
-  service_tier: ['standard_only'],
+  service_tier: ['auto', 'standard_only'],
   speed: ['standard'],
 }
 
@@ -235,8 +235,10 @@ function readNative(body: object, anyWire: boolean, sentJson?: SentJson): Native
   refuseDeepNesting(body, sentJson)
   const fields = body as Record<string, unknown>
   if (fields.thread != null) throw threadUnsupported()
+  const passed = passedFields(body)
   for (const [name, free] of Object.entries(COSTLY)) {
     if (fields[name] == null || free.includes(fields[name])) continue
+    if (anyWire && name === 'service_tier' && passed?.service_tier) continue
     throw invalid(
       name,
       `\`${name}\` is not supported here: what it may cost is not known before. Leave it out.`,
@@ -245,6 +247,8 @@ function readNative(body: object, anyWire: boolean, sentJson?: SentJson): Native
   const native = Object.fromEntries(
     FORWARDED.flatMap((name) => (fields[name] == null ? [] : [[name, fields[name]]])),
   )
+  // Only providers of other wires sell tiers by the call, see chatParameters.
+  if (anyWire && passed?.service_tier) native.service_tier = passed.service_tier
   const edits = removingEdits(fields.context_management)
   if (edits.length > 0) native.context_management = { edits }
   for (const [index, tool] of toolsOf(native).entries()) checkTool(tool, `tools[${index}]`, anyWire)

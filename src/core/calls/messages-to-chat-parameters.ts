@@ -9,7 +9,7 @@ import { effortOfBudget, type ReasoningEffort } from './request-parameters.ts'
  * and their schemas count as part of the prompt. `top_k` has no counterpart.
  */
 export function chatParameters(native: NativeRequest): SamplingParameters {
-  const { temperature, top_p } = native
+  const { temperature, top_p, service_tier: tier } = native
   const tools = [...declaredTools(native), ...addedTools(native)].map(toTool)
   const stop = stopsOf(native).slice(0, STOPS_MAX)
   const choice = tools.length > 0 && isObject(native.tool_choice) ? native.tool_choice : {}
@@ -25,6 +25,7 @@ export function chatParameters(native: NativeRequest): SamplingParameters {
     ...(choice.disable_parallel_tool_use === true && { parallel_tool_calls: false }),
     ...(stop.length > 0 && { stop }),
     ...(effort && { reasoning_effort: effort }),
+    ...(typeof tier === 'string' && { passed: { service_tier: tier } }),
   }
 }
 

@@ -152,7 +152,7 @@ const QUIRKS = closed(
     passes: Type.Array(Type.Enum([...UNUSUAL_FIELDS]), {
       uniqueItems: true,
       description:
-        'Fields that it gets as clients send them. End users are named by a digest, and `service_tier` only where it costs no more.',
+        'Fields that it gets as clients send them. End users are named by a digest, and `service_tier` only where the offer has its price.',
     }),
     efforts: Type.Array(Type.Enum([...REASONING_EFFORTS]), {
       minItems: 1,
@@ -270,7 +270,7 @@ const TIER_PERCENTS = closed(
   >,
   {
     description:
-      "Prices of its service tiers in percent of its other prices, both the provider's and ours. Needs a provider that `passes` `service_tier`. Default: `flex` costs the same, and `priority` is not asked for.",
+      "Prices of its service tiers in percent of its other prices, both the provider's and ours. Needs a provider that `passes` `service_tier`. Default: no tier is asked for.",
   },
 )
 

@@ -31,6 +31,7 @@ const CATALOGUE = {
   websocket_unsupported: [426, 'invalid_request_error'],
   rate_limit_exceeded: [429, 'rate_limit_error'],
   concurrency_limit_exceeded: [429, 'rate_limit_error'],
+  resource_unavailable: [429, 'rate_limit_error'],
   internal_error: [500, 'server_error'],
   all_providers_failed: [502, 'upstream_error'],
   overloaded: [503, 'overloaded_error'],

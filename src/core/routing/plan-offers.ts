@@ -22,6 +22,7 @@ import {
 import { fits, promptTokensAt, takesInput, toCandidate } from './plan-candidate.ts'
 import type { ModelChoiceOptions, PlanEntry } from './plan-models.ts'
 import type { Obstacle } from './plan-refusal.ts'
+import { takesField } from './supported-parameters.ts'
 
 /** A call to be planned, with what it requires of every model. */
 export interface PlanInput {
@@ -115,7 +116,9 @@ export function choicesOf(
       const candidate = toCandidate(entry, target, request, needs, tokensAt(target.offer), options)
       if (candidate === null) return []
       const leftOut = needs.extended ? leftOutAt(target.offer, model, needs.parameters, filter) : []
-      if (isUnpricedTier(needs.passed, candidate)) leftOut.push('service_tier')
+      const takesTier = takesField(target.offer.provider, 'service_tier')
+      if (needs.passed?.service_tier && (!takesTier || isUnpricedTier(needs.passed, candidate)))
+        leftOut.push('service_tier')
       const isEqual = (target.providerKeyId === null) === (first!.providerKeyId === null)
       return [
         {

@@ -45,9 +45,12 @@ export const isPriced = (name: string): boolean =>
 
 export const isHint = (name: string): boolean => HINTS.has(name) || isHosted(name)
 
+const PASSING_WIRES: readonly string[] = ['chat-completions', 'responses', 'google-generate-content']
+
 /** Whether a provider takes a field that is passed to it. */
 export function takesField({ wire, quirks }: Pick<Provider, 'wire' | 'quirks'>, name: PassedField): boolean {
-  if (wire !== 'chat-completions' && wire !== 'responses') return false
+  if (wire === 'google-generate-content' && name !== 'service_tier') return false
+  if (!PASSING_WIRES.includes(wire)) return false
   return name === 'prompt_cache_key'
     ? quirks?.omit?.includes(name) !== true
     : quirks?.passes?.includes(name) === true

@@ -6,6 +6,7 @@ import {
 } from '../../billing/call-records/call-record.ts'
 import type { ByokFailureView, CallAttempt, Generation } from '../../core/api/calls.ts'
 import { isAutoModel } from '../../core/auto/routing-profiles.ts'
+import { tierOfRate } from '../../core/billing/service-tier.ts'
 import { formatRates } from '../../core/catalog/token-rates.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
@@ -23,6 +24,7 @@ export type CallReader = 'owner' | 'operator'
 export function callView(call: ListedCall, reader: CallReader): Generation {
   const isHidden = hidesTarget(call, reader)
   const rates = ratesOf(call)
+  const tier = tierOfRate(call.rateVersion)
   return {
     id: call.id,
     object: 'generation',
@@ -53,6 +55,7 @@ export function callView(call: ListedCall, reader: CallReader): Generation {
     },
     cost_usd: formatUsd(call.chargePico),
     ...(call.labels && { labels: call.labels }),
+    ...(tier !== undefined && { service_tier: tier }),
     rates:
       isHidden || rates === null
         ? null

@@ -25,6 +25,7 @@ export function routerGeneration({ usage, timings, ...call }: GenerationDetail) 
     http_referer: call.labels?.referer ?? null,
     total_cost: cost,
     usage: cost,
+    service_tier: call.service_tier ?? null,
     origin: call.labels?.referer ?? '',
     data_region: 'global',
   }
@@ -35,7 +36,7 @@ const UNKNOWN = Object.fromEntries(
   [
     'api_type app_id cache_discount external_user moderation_latency native_finish_reason',
     'native_tokens_completion_images native_tokens_reasoning num_fetches num_input_audio_prompt',
-    'num_media_completion num_media_prompt preset_id provider_name provider_responses router service_tier',
+    'num_media_completion num_media_prompt preset_id provider_name provider_responses router',
     'upstream_id upstream_inference_cost user_agent web_search_engine workspace_id',
   ].flatMap((names) => names.split(' ').map((name) => [name, null])),
 )

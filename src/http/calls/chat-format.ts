@@ -77,8 +77,9 @@ export class ChunkRenderer implements StreamRenderer {
     return `${this.prefix}},"finish_reason":"error"}],"error":${body}}\n\n`
   }
 
-  protected lastChunk(reason: FinishReason, usage: object | null): string {
-    const tail = usage ? `,"usage":${JSON.stringify(usage)}` : ''
+  protected lastChunk(reason: FinishReason, usage: object | null, tier?: string): string {
+    const served = tier ? `,"service_tier":${JSON.stringify(tier)}` : ''
+    const tail = served + (usage ? `,"usage":${JSON.stringify(usage)}` : '')
     return `${this.prefix}${this.role('')}},"finish_reason":"${reason}"}]${tail}}\n\n`
   }
 

@@ -53,6 +53,7 @@ function renderWhole(
     // Libraries require it; a text would name the target.
     system_fingerprint: null,
     choices: [choice],
+    ...(usage?.tier && { service_tier: usage.tier }),
     ...(usage && { usage: extendedUsage(usage) }),
   })
 }
@@ -117,7 +118,7 @@ class ExtendedRenderer extends ChunkRenderer {
   override finish([, reason, usage]: FinishFrame): string {
     const used = usage && this.#includesUsage !== false ? extendedUsage(usage) : null
     const ownChunk = used !== null && this.#includesUsage === true
-    const last = this.lastChunk(finishReason(reason, this.#asFunctions), ownChunk ? null : used)
+    const last = this.lastChunk(finishReason(reason, this.#asFunctions), ownChunk ? null : used, usage?.tier)
     return last + (ownChunk ? this.#usageChunk(used) : '') + DONE_EVENT
   }
 

@@ -1,6 +1,6 @@
 import { NativeEvents, nativeBlocks, nativeStop } from '../../core/calls/chat-to-messages-events.ts'
 import type { Delta } from '../../core/calls/completion.ts'
-import type { FinishFrame } from '../../core/calls/frames.ts'
+import type { FinishFrame, ReportedUsage } from '../../core/calls/frames.ts'
 import { isToolCall, type NativeBlock, type NativeEvent } from '../../core/calls/messages-wire.ts'
 import type { Usage } from '../../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/json-text.ts'
@@ -34,9 +34,9 @@ const messageHead = ({ id, model }: CompletionHead) => ({
 const UNSTOPPED = { stop_reason: null, stop_sequence: null }
 
 /** The wire counts tokens that were read from the prompt cache or written to it separately from the prompt's other tokens. */
-function usageBody(usage: Usage | null): object {
+function usageBody(usage: ReportedUsage | null): object {
   const { promptTokens = 0, completionTokens = 0, cachedTokens = 0, cacheWriteTokens = 0 } = usage ?? {}
-  const { cacheWriteHourTokens: hour, webSearches } = usage ?? {}
+  const { cacheWriteHourTokens: hour, webSearches, tier } = usage ?? {}
   return {
     input_tokens: promptTokens - cachedTokens - cacheWriteTokens,
     cache_creation_input_tokens: cacheWriteTokens,
@@ -49,6 +49,7 @@ function usageBody(usage: Usage | null): object {
       },
     }),
     ...(webSearches !== undefined && { server_tool_use: { web_search_requests: webSearches } }),
+    ...(tier && { service_tier: tier }),
   }
 }
 

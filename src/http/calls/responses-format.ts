@@ -129,6 +129,7 @@ export class ResponsesFormat implements ResponseFormat {
     return this.response(head, status, {
       incomplete_details: why && { reason: why },
       output: output.items(status, toStore),
+      ...(usage?.tier && { service_tier: usage.tier }),
       usage: usage && usageBody(usage),
     })
   }

@@ -511,7 +511,7 @@ describe('the admission holds', () => {
 })
 
 describe('a job that comes with its call', () => {
-  const SETTINGS = { accountQueueShare: 2, queueWaitMs: 15_000 }
+  const SETTINGS = { accountQueueShare: 2, queueWaitMs: 15_000, flexWaitMs: 600_000 }
   const NOW = 1_800_000_000_000
   const CLAIM = { token: 'worker', lockMs: 60_000 }
   const UNCLAIMED = { kind: 'admitted', isEnqueued: false, isClaimed: false }
@@ -715,7 +715,7 @@ describe('the offer that a conversation is on', () => {
     await redis.set(conversationKey(accountId, 7), `${Date.now()} p/c`)
     const job = {
       data: '{"envelope":{},"sealedBody":"x"}',
-      turn: queueTurn(Date.now(), { accountQueueShare: 2, queueWaitMs: 15_000 }),
+      turn: queueTurn(Date.now(), { accountQueueShare: 2, queueWaitMs: 15_000, flexWaitMs: 600_000 }),
       nowMs: Date.now(),
     }
     const call = request(accountId, { job, affinity: { conversation: 7, targets } })

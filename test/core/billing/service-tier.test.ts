@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { tierOfRate } from '../../../src/core/billing/service-tier.ts'
 import { settlementOf } from '../../../src/core/billing/settlement.ts'
+import { waitedTooLong } from '../../../src/core/calls/call-errors.ts'
 import { normalizeExtendedRequest } from '../../../src/core/calls/extended-request.ts'
+import { laneOf } from '../../../src/core/calls/fair-queue.ts'
 import type { Offer } from '../../../src/core/catalog/catalog.ts'
 import { planOf } from '../../helpers/plan-of.ts'
 import { model, offer, provider, snapshot } from '../../helpers/planned-catalog.ts'
@@ -45,6 +48,21 @@ describe('a call that asks for a service tier', () => {
     const { candidate, ignoredParameters } = planned('priority', terms, at, preferences)
     expect(candidate).toMatchObject({ rate: USUAL, leftOut: ['service_tier'] })
     expect(ignoredParameters).toEqual(['service_tier'])
+  })
+
+  test('waits in the slow lane only for an offer that sells flex; others serve it as usual', () => {
+    const [sold, unsold] = [planned('flex', PRICED), planned('flex', { tierPercents: { priority: 175 } })]
+    expect([sold, unsold].map(({ candidates }) => laneOf(candidates))).toEqual(['flex', 'default'])
+    expect(laneOf(planned('priority', PRICED).candidates)).toBe('default')
+    expect(unsold.candidate).toMatchObject({ rate: USUAL, leftOut: ['service_tier'] })
+    expect(unsold.candidate.tier).toBeUndefined()
+    expect(waitedTooLong(sold).code).toBe('resource_unavailable')
+    expect(waitedTooLong(unsold).code).toBe('request_timeout')
+  })
+
+  test('is shown in the record of the call by the version of its rate', () => {
+    const versions = ['r1-priority-175', 'r1-flex-50', 'r1', 'flex-50-2', null]
+    expect(versions.map(tierOfRate)).toEqual(['priority', 'flex', undefined, undefined, undefined])
   })
 
   const usage = { promptTokens: 10, completionTokens: 4 }

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { queuePriority, queueTurn } from '../../../src/core/calls/fair-queue.ts'
+import { type QueueLane, queuePriority, queueTurn } from '../../../src/core/calls/fair-queue.ts'
 
-const SETTINGS = { accountQueueShare: 8, queueWaitMs: 15_000 }
+const SETTINGS = { accountQueueShare: 8, queueWaitMs: 15_000, flexWaitMs: 600_000 }
 const NOW = 1_800_000_000_000
 
-const priorityAt = (openCalls: number, nowMs: number) => queuePriority(openCalls, queueTurn(nowMs, SETTINGS))
+const priorityAt = (openCalls: number, nowMs: number, lane?: QueueLane) =>
+  queuePriority(openCalls, queueTurn(nowMs, SETTINGS, lane))
 
 /** Calls in the order in which the queue serves them. */
 function served(calls: ReadonlyArray<{ name: string; openCalls: number; atMs: number }>): string[] {
@@ -42,10 +43,21 @@ describe('the turn of a call in the queue', () => {
     expect(priorityAt(9, NOW + 7_000)).toBeLessThan(late)
   })
 
-  test('stays within what BullMQ takes', () => {
+  test('of the slow lane comes after every call of the other, however old and however many, and by accounts', () => {
+    const first = priorityAt(1, NOW, 'flex')
+    expect(first).toBeGreaterThan(priorityAt(100_000, NOW + 3_600_000))
+    // The tenth call of an account waits behind the first of another that comes some seconds later.
+    expect(priorityAt(1, NOW + 3_000, 'flex')).toBeLessThan(priorityAt(10, NOW, 'flex'))
+    // None that comes half the patience later passes it.
+    expect(priorityAt(1, NOW + 300_000, 'flex')).toBeGreaterThan(priorityAt(100_000, NOW, 'flex'))
+  })
+
+  test('stays within what BullMQ takes, each lane in its half', () => {
     for (let hour = 0; hour < 100; hour++) {
       const priority = priorityAt(50, NOW + hour * 3_600_000)
-      expect(Number.isInteger(priority) && priority >= 1 && priority < 2 ** 21).toBe(true)
+      const flex = priorityAt(100_000, NOW + hour * 3_600_000, 'flex')
+      expect(Number.isInteger(priority) && priority >= 1 && priority <= 2 ** 20 + 150).toBe(true)
+      expect(Number.isInteger(flex) && flex > 2 ** 20 && flex < 2 ** 21).toBe(true)
     }
   })
 })

@@ -175,7 +175,7 @@ describe('a request on the messages wire', () => {
     ['context_management', { context_management: 'all' }],
     ['context_management.edits', { context_management: { edits: {} } }],
     ['context_management.edits[0].type', { context_management: { edits: [{ type: 'compact_20260112' }] } }],
-    ['service_tier', { service_tier: 'auto' }],
+    ['service_tier', { service_tier: 'flex' }],
     ['speed', { speed: 'fast' }],
     ['inference_geo', { inference_geo: 'us' }],
     ['tools[0].name', { tools: [{ input_schema: {} }] }],

@@ -81,7 +81,7 @@ const NATIVE_ROWS: TypeRow[] = [
       inference_geo: listed('others than `global` are refused', 'global'),
       metadata: listed('labels of the call', { user_id: 'u' }),
       output_config: sent({ effort: 'high' }, '"reasoning_effort":"high"'),
-      service_tier: listed('others than this are refused', 'standard_only'),
+      service_tier: sent('flex', '"service_tier":"flex"'),
       speed: listed('others than this are refused', 'standard'),
       stop_sequences: sent(['zebra']),
       stream: listed('the form of the answer', true),

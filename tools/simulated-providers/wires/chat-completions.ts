@@ -39,6 +39,7 @@ const KNOWN_FIELDS = new Set([
   'logprobs',
   'top_logprobs',
   'reasoning_effort',
+  'service_tier',
 ])
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool'])

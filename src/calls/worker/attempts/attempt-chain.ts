@@ -198,10 +198,10 @@ class ChainRun {
    * Whether the attempt may be left for slowness: only while the client has seen nothing, which in a stream is the
    * reasoning.
    */
-  #mayDrip({ reasoning }: Candidate): boolean {
+  #mayDrip({ reasoning, tier }: Candidate): boolean {
     const { stream, candidates } = this.#call.envelope
     const isUnseen = !stream || (reasoning && !this.#relay.isDelivered)
-    return isUnseen && candidates.length > 1 && this.#deps.settings.dripTokensMin > 0
+    return isUnseen && tier?.name !== 'flex' && candidates.length > 1 && this.#deps.settings.dripTokensMin > 0
   }
 
   /** Whether another offer could be tried at once instead of a slow one. */

@@ -3,6 +3,7 @@ import { costOf } from '../../../core/billing/pricing.ts'
 import { ratesAt, servedPercent } from '../../../core/billing/service-tier.ts'
 import { type AttemptOutcome, outcomeName, reportedUsage } from '../../../core/calls/attempt-outcome.ts'
 import type { AttemptRecord, CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
+import { laneOf } from '../../../core/calls/fair-queue.ts'
 import type { CallContent } from '../../../core/calls/kinds/call-kinds.ts'
 import type { Usage } from '../../../core/calls/usage.ts'
 import type { CatalogSnapshot } from '../../../core/catalog/catalog.ts'
@@ -128,7 +129,8 @@ export interface ReportDependencies {
 
 /**
  * Reports the result of an attempt to health and measurements, and logs failures. The result of an attempt on the
- * client's BYOK key concerns that key only and is not reported to the shared health and measurements.
+ * client's BYOK key concerns that key only and is not reported to the shared health and measurements; one of the tier
+ * `flex`, which providers slow down and refuse by themselves, says nothing about either.
  */
 export function reportAttempt(
   plan: AttemptPlan,
@@ -139,13 +141,15 @@ export function reportAttempt(
   { board, keys, meter, byokKeys, logger }: ReportDependencies,
 ): void {
   const { offerId, providerKeyId } = plan.candidate
+  const isFlex = laneOf([plan.candidate]) === 'flex'
   if (plan.poolKey && keys) {
-    keys.board.report(offerId, plan.poolKey.id, keyEffectOf(outcome), providerKeyId === undefined)
+    const keyEffect: KeyEffect = isFlex ? { kind: 'none' } : keyEffectOf(outcome)
+    keys.board.report(offerId, plan.poolKey.id, keyEffect, providerKeyId === undefined)
     const usage = reportedUsage(outcome)
     if (usage) keys.board.spend(offerId, plan.poolKey, usage.promptTokens + usage.completionTokens)
   }
   if (providerKeyId === undefined) {
-    const effect = effectOf(outcome, plan)
+    const effect: HealthEffect = isFlex ? { kind: 'none' } : effectOf(outcome, plan)
     board.report(offerId, effect, probe, envelope.accountId)
     meter.attempt(plan, record, effect)
   } else {

@@ -75,13 +75,13 @@ export function createAttemptMeter(log: MeasureLog, registry: Registry) {
     },
     /** The attempt of this record produced a whole completion. */
     answer(
-      { offerId, reasoning }: Candidate,
+      { offerId, reasoning, tier }: Candidate,
       { startedAt, firstTokenMs, durationMs }: AttemptRecord,
       usage: Usage,
     ): void {
       log.cacheUse(offerId, usage)
       const { completionTokens } = usage
-      if (firstTokenMs === null) return
+      if (firstTokenMs === null || tier?.name === 'flex') return
       const perSecond = tokensPerSecond({
         completionTokens,
         startedAt,

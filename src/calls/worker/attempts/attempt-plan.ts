@@ -11,6 +11,7 @@ export interface AttemptSettings {
   lastFirstTokenTimeoutMs: number
   reasoningFirstTokenTimeoutMs: number
   reasoningLastFirstTokenTimeoutMs: number
+  flexWaitMs: number
   idleTimeoutMs: number
   /** A completion that the client has not seen is left for another offer if fewer tokens arrive in 30 s; 0: never. */
   dripTokensMin: number
@@ -43,6 +44,7 @@ export function firstTokenLimitMs(
   { candidate, lastChance }: Pick<AttemptPlan, 'candidate' | 'lastChance'>,
   settings: AttemptSettings,
 ): number {
+  if (candidate.tier?.name === 'flex') return settings.flexWaitMs
   if (candidate.reasoning) {
     return lastChance ? settings.reasoningLastFirstTokenTimeoutMs : settings.reasoningFirstTokenTimeoutMs
   }
