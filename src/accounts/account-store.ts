@@ -201,13 +201,14 @@ export type AccountDirectory = ReturnType<typeof createAccountDirectory>
 /** Accounts for operators, over PostgreSQL. A search by email reads the whole table. */
 export function createAccountDirectory(postgres: Postgres) {
   return {
-    /** Newest first, after an account's id; filtered by part of the email or name or by id, or all. */
+    /** Newest first, after an account's id; filtered by part of the email or name, by id or by that of a key, or all. */
     async page({ search, ...page }: { search: string | null } & IdPage): Promise<AccountSummary[]> {
       const accounts = await postgres.account.findMany(
         newestFirst(page, {
           ...(search !== null && {
             OR: [
               { id: search },
+              { keys: { some: { id: search } } },
               ...(['email', 'name'] as const).map((column) => ({
                 [column]: { contains: escapeLike(search), mode: 'insensitive' as const },
               })),

@@ -15,6 +15,7 @@ import type { TestBrowser, WatchedPage } from './browser.ts'
 export interface SampleAccount {
   client: ConsoleClient & { email: string }
   accountId: string
+  keyId: string
   callId: string
   topUpId: string
   /** What no page may ever receive: secrets that were shown once, what was asked and what was stored. */
@@ -75,6 +76,7 @@ export async function createSampleAccount(stack: TestStack): Promise<SampleAccou
   return {
     client,
     accountId: account.id,
+    keyId: key.key.id,
     callId,
     topUpId: topUp.payment_id,
     hidden: { key: key.secret, webhookSecret: webhook.secret, providerKey, prompt },

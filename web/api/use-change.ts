@@ -29,7 +29,8 @@ export function useChange<Input = void, Result = unknown>(change: Change<Input, 
 
 /** The same for a button, which has no place for an error: a failure is shown as a toast. */
 export function useAction<Input = void, Result = unknown>(change: Change<Input, Result>) {
-  const { mutate, isPending, failureCount } = useChange(change)
-  const onError = (error: Error) => showToast(messageOf(error))
-  return { run: (input: Input) => mutate(input, { onError }), isPending, failureCount }
+  const { mutateAsync, isPending, failureCount } = useChange(change)
+  // Also where what asked for it is gone by then, such as the search.
+  const run = (input: Input) => void mutateAsync(input).catch((error) => showToast(messageOf(error)))
+  return { run, isPending, failureCount }
 }

@@ -145,16 +145,23 @@ function InvitationNote({ invitation }: { invitation: ReceivedInvitationView }) 
 
 /** `needs`: the permission that a page requires. `ofOrganisation`: only organisations have the page. */
 const PAGES = [
-  { to: '/dashboard', name: 'Dashboard', icon: LayoutDashboard, group: 'Build' },
-  { to: '/playground', name: 'Playground', icon: MessageSquareText, group: 'Build', needs: 'keys' },
-  { to: '/keys', name: 'API keys', icon: KeyRound, group: 'Build', needs: 'keys' },
+  { letter: 'd', to: '/dashboard', name: 'Dashboard', icon: LayoutDashboard, group: 'Build' },
+  {
+    letter: 'p',
+    to: '/playground',
+    name: 'Playground',
+    icon: MessageSquareText,
+    group: 'Build',
+    needs: 'keys',
+  },
+  { letter: 'k', to: '/keys', name: 'API keys', icon: KeyRound, group: 'Build', needs: 'keys' },
   { to: '/presets', name: 'Presets', icon: Bookmark, group: 'Build', needs: 'keys' },
-  { to: '/models', name: 'Models', icon: LibraryBig, group: 'Build' },
+  { letter: 'm', to: '/models', name: 'Models', icon: LibraryBig, group: 'Build' },
   { to: '/docs', name: 'Docs', icon: BookOpen, group: 'Build' },
-  { to: '/usage', name: 'Usage', icon: ChartNoAxesColumn, group: 'Observe' },
+  { letter: 'u', to: '/usage', name: 'Usage', icon: ChartNoAxesColumn, group: 'Observe' },
   { to: '/activity', name: 'Activity', icon: History, group: 'Observe', needs: 'activity' },
   { to: '/webhooks', name: 'Webhooks', icon: Webhook, group: 'Observe', needs: 'view_integrations' },
-  { to: '/billing', name: 'Billing', icon: CreditCard, group: 'Account', needs: 'billing' },
+  { letter: 'b', to: '/billing', name: 'Billing', icon: CreditCard, group: 'Account', needs: 'billing' },
   {
     to: '/provider-keys',
     name: 'Provider keys',
@@ -164,10 +171,11 @@ const PAGES = [
   },
   { to: '/members', name: 'Members', icon: Users, group: 'Account', ofOrganisation: true },
   { to: '/organisation', name: 'Organisation', icon: Building2, group: 'Account', ofOrganisation: true },
-  { to: '/settings', name: 'Settings', icon: Settings, group: 'Account' },
+  { letter: 's', to: '/settings', name: 'Settings', icon: Settings, group: 'Account' },
 ] as const satisfies ReadonlyArray<{
   to: string
   name: string
+  letter?: string
   icon: typeof Settings
   group: 'Build' | 'Observe' | 'Account'
   needs?: Permission

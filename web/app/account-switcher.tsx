@@ -1,15 +1,12 @@
-import { useQueryClient } from '@tanstack/react-query'
-import { useRouter } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { OrganisationBody } from '../../src/core/api/organisations.ts'
-import type { ActOnBody, SessionView } from '../../src/core/api/sessions.ts'
+import type { SessionView } from '../../src/core/api/sessions.ts'
 import { lazyPart } from '../api/lazy-part.ts'
-import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
-import { useAction } from '../api/use-change.ts'
 import { FormDialog } from '../components/feedback/dialogs.tsx'
 import { PopoverButton } from '../components/layout/popover-button.tsx'
 import { AccountIcon, CREATE, kindOf } from './account-name.tsx'
+import { useChosenAccount, useShownAccount } from './choose-account.ts'
 
 const AccountMenu = lazyPart(async () => (await import('./account-menu.tsx')).AccountMenu)
 
@@ -19,13 +16,7 @@ export function AccountSwitcher(props: { session: SessionView; onNavigate: (() =
   const { account } = session
   const [isCreating, setIsCreating] = useState(false)
   const show = useShownAccount(onNavigate)
-  const choose = useAction({
-    send: (id: string) =>
-      requestJson<SessionView>('POST', '/console/api/session/account', {
-        account_id: id,
-      } satisfies ActOnBody),
-    onDone: show,
-  })
+  const choose = useChosenAccount(onNavigate)
   const act = (id: string) => {
     if (id === CREATE) setIsCreating(true)
     else if (id !== account.id) choose.run(id)
@@ -68,14 +59,3 @@ const CreateDialog = (props: { onCreated: (session: SessionView) => void; onClos
     </p>
   </FormDialog>
 )
-
-/** Shows the account of a changed session, from its dashboard on. */
-function useShownAccount(onNavigate: (() => void) | undefined) {
-  const client = useQueryClient()
-  const router = useRouter()
-  return (session: SessionView) => {
-    client.setQueryData(sessionQuery.queryKey, session)
-    void router.navigate({ to: '/dashboard' })
-    onNavigate?.()
-  }
-}

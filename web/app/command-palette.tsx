@@ -1,3 +1,4 @@
+import { useRouter } from '@tanstack/react-router'
 import {
   type ComponentType,
   createContext,
@@ -9,11 +10,14 @@ import {
   useState,
 } from 'react'
 import { loadPart, messageOf } from '../api/request.ts'
+import { readStored } from '../lib/storage.ts'
 
 /** A page of the navigation of the frame that is open. */
 export interface FramePage {
   to: string
   name: string
+  /** Opens it, pressed after `g`. */
+  letter?: string
 }
 
 interface Palette {
@@ -23,47 +27,73 @@ interface Palette {
 
 const PaletteContext = createContext<Palette>({ open: () => undefined, setPages: () => undefined })
 
-interface DialogProps {
+export interface PaletteProps {
   framePages: readonly FramePage[]
+  /** Shows the shortcuts in its place. */
+  onShortcuts: () => void
   onClose: () => void
 }
 
 const isApple = (): boolean => /Mac|iPhone|iPad/.test(navigator.platform)
 
+/** The keys of the search, as a keyboard has them. */
+export const searchKeys = (): string => (isApple() ? '⌘K' : 'Ctrl K')
+
+/** Where `off` is kept: what is typed by itself then does nothing. */
+export const LETTERS_STORED_AS = 'shuntyard-shortcuts'
+
+/** A letter counts this long after `g`. */
+const LETTER_MS = 1_500
+const TYPING = 'input, textarea, select, [contenteditable], [role="menu"], [role="listbox"]'
+
 /**
- * Around every page: Ctrl+K (⌘K) or a SearchButton opens the search over pages, docs and models, which is not loaded
- * before.
+ * Around every page: Ctrl+K (⌘K) or a SearchButton opens the search, `?` the sheet of shortcuts, and `g` with the letter of
+ * a page that page. Neither dialog is loaded before.
  */
 export function CommandPalette({ children }: { children: ReactNode }) {
-  const [Dialog, setDialog] = useState<ComponentType<DialogProps> | null>(null)
+  const [Dialog, setDialog] = useState<ComponentType<PaletteProps> | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const framePages = useRef<readonly FramePage[]>([])
-  const palette = useMemo<Palette>(
-    () => ({
-      open: () => {
-        setProblem(null)
-        loadPart(() => import('./palette-dialog.tsx')).then(
-          ({ PaletteDialog }) => setDialog(() => PaletteDialog),
-          (error) => setProblem(messageOf(error)),
-        )
-      },
+  const router = useRouter()
+  const { palette, openSheet } = useMemo(() => {
+    const show = (part: () => Promise<ComponentType<PaletteProps>>) => {
+      setProblem(null)
+      loadPart(part).then(
+        (loaded) => setDialog(() => loaded),
+        (error) => setProblem(messageOf(error)),
+      )
+    }
+    const palette: Palette = {
+      open: () => show(async () => (await import('./palette-dialog.tsx')).PaletteDialog),
       setPages: (pages) => {
         framePages.current = pages
       },
-    }),
-    [],
-  )
+    }
+    return {
+      palette,
+      openSheet: () => show(async () => (await import('./shortcut-sheet.tsx')).ShortcutSheet),
+    }
+  }, [])
   useEffect(() => {
+    let leadAt = Number.NEGATIVE_INFINITY
     const onKey = (event: KeyboardEvent) => {
+      const { key, altKey, shiftKey, timeStamp } = event
       const isHeld = isApple() ? event.metaKey : event.ctrlKey
-      if (!isHeld || event.shiftKey || event.altKey || event.key.toLowerCase() !== 'k') return
-      event.preventDefault()
+      const isSearch = isHeld && !shiftKey && !altKey && key.toLowerCase() === 'k'
+      if (isSearch) event.preventDefault()
       // A dialog that is open keeps the focus.
-      if (!document.querySelector('[role="dialog"], [role="alertdialog"]')) palette.open()
+      if (document.querySelector('[role="dialog"], [role="alertdialog"]')) return
+      if (isSearch) return palette.open()
+      const isTyped = event.ctrlKey || event.metaKey || altKey || (event.target as Element).closest?.(TYPING)
+      if (isTyped || readStored(LETTERS_STORED_AS) === 'off') return
+      const page = framePages.current.find(({ letter }) => letter === key && timeStamp - leadAt < LETTER_MS)
+      leadAt = key === 'g' ? timeStamp : Number.NEGATIVE_INFINITY
+      if (key === '?') openSheet()
+      else if (page) void router.navigate({ href: page.to })
     }
     window.addEventListener('keydown', onKey)
     return () => window.removeEventListener('keydown', onKey)
-  }, [palette])
+  }, [palette, openSheet, router])
   return (
     <PaletteContext value={palette}>
       {children}
@@ -73,7 +103,9 @@ export function CommandPalette({ children }: { children: ReactNode }) {
           {problem}
         </p>
       )}
-      {Dialog && <Dialog framePages={framePages.current} onClose={() => setDialog(null)} />}
+      {Dialog && (
+        <Dialog framePages={framePages.current} onShortcuts={openSheet} onClose={() => setDialog(null)} />
+      )}
     </PaletteContext>
   )
 }
@@ -101,7 +133,7 @@ export function SearchButton({ icon = false }: { icon?: boolean }) {
       <span className={icon ? 'sr-only' : ''}>Search</span>
       {!icon && (
         <span className="search-keys" aria-hidden="true">
-          {isApple() ? '⌘K' : 'Ctrl K'}
+          {searchKeys()}
         </span>
       )}
     </button>

@@ -25,16 +25,16 @@ import { useShownZone } from '../lib/time-zone.ts'
 import { SideFrame } from './side-frame.tsx'
 
 const PAGES = [
-  { to: '/admin', name: 'Overview', icon: Activity, group: 'Observe' },
-  { to: '/admin/calls', name: 'Calls', icon: Route, group: 'Observe' },
+  { letter: 'o', to: '/admin', name: 'Overview', icon: Activity, group: 'Observe' },
+  { letter: 'c', to: '/admin/calls', name: 'Calls', icon: Route, group: 'Observe' },
   { to: '/admin/refusals', name: 'Refused requests', icon: Ban, group: 'Observe' },
-  { to: '/admin/alarms', name: 'Alarms', icon: BellRing, group: 'Observe' },
-  { to: '/admin/providers', name: 'Providers', icon: Network, group: 'Catalog' },
-  { to: '/admin/models', name: 'Models & margin', icon: Percent, group: 'Catalog' },
+  { letter: 'w', to: '/admin/alarms', name: 'Alarms', icon: BellRing, group: 'Observe' },
+  { letter: 'p', to: '/admin/providers', name: 'Providers', icon: Network, group: 'Catalog' },
+  { letter: 'm', to: '/admin/models', name: 'Models & margin', icon: Percent, group: 'Catalog' },
   { to: '/admin/catalog', name: 'Overrides', icon: FilePenLine, group: 'Catalog' },
   { to: '/admin/router', name: 'Auto router', icon: Split, group: 'Catalog' },
-  { to: '/admin/accounts', name: 'Accounts', icon: Users, group: 'Administer' },
-  { to: '/admin/ledger', name: 'Ledger & audit', icon: BookOpenCheck, group: 'Administer' },
+  { letter: 'a', to: '/admin/accounts', name: 'Accounts', icon: Users, group: 'Administer' },
+  { letter: 'l', to: '/admin/ledger', name: 'Ledger & audit', icon: BookOpenCheck, group: 'Administer' },
   { to: '/admin/operators', name: 'Operators', icon: UserCog, group: 'Administer' },
   { to: '/admin/actions', name: 'Audit log', icon: ClipboardList, group: 'Administer' },
 ] as const

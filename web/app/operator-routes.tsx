@@ -76,7 +76,13 @@ export const operatorRoutes = [
     page(operatorRoute, '/admin/providers/$id', pages.provider, 'ProviderPage'),
     searchPage(operatorRoute, '/admin/calls', readCallFilters, pages.calls, 'OperatorCallsPage'),
     page(operatorRoute, '/admin/calls/$id', pages.call, 'OperatorCallPage'),
-    searchPage(operatorRoute, '/admin/accounts', textParameters('search'), pages.accounts, 'AccountsPage'),
+    searchPage(
+      operatorRoute,
+      '/admin/accounts',
+      textParameters('search', 'new'),
+      pages.accounts,
+      'AccountsPage',
+    ),
     searchPage(
       operatorRoute,
       '/admin/accounts/$id',

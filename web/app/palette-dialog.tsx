@@ -1,17 +1,16 @@
 import { useRouter } from '@tanstack/react-router'
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 import { DialogBox } from '../components/feedback/dialogs.tsx'
-import type { FramePage } from './command-palette.tsx'
+import type { PaletteProps } from './command-palette.tsx'
 import { type PaletteItem, usePaletteItems } from './palette-items.ts'
 
-/** Searches pages, docs and models, and goes to what is chosen: with the arrow keys and Enter, or by a click. */
-export function PaletteDialog(props: { framePages: readonly FramePage[]; onClose: () => void }) {
-  const { framePages, onClose } = props
+/** Searches what there is to go to and to do, and does what is chosen: with the arrow keys and Enter, or by a click. */
+export function PaletteDialog({ framePages, onShortcuts, onClose }: PaletteProps) {
   const router = useRouter()
   const id = useId()
-  const [typed, setTyped] = useState('')
   const [at, setAt] = useState(0)
-  const { items, isLoading } = usePaletteItems(typed.trim(), framePages)
+  const { text, items, isLoading } = usePaletteItems(framePages, onShortcuts)
+  const [typed, setTyped] = text
   const chosen = Math.min(at, items.length - 1)
   const list = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -19,8 +18,9 @@ export function PaletteDialog(props: { framePages: readonly FramePage[]; onClose
   }, [chosen, id])
   const go = (item: PaletteItem | undefined) => {
     if (!item) return
+    if (typeof item.href === 'string') void router.navigate({ href: item.href })
+    else item.href()
     onClose()
-    void router.navigate({ href: item.href })
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 }
@@ -36,14 +36,14 @@ export function PaletteDialog(props: { framePages: readonly FramePage[]; onClose
         className="input"
         type="search"
         role="combobox"
-        aria-label="Search pages, docs and models"
+        aria-label="Search or act"
         aria-expanded={items.length > 0}
         aria-controls={`${id}-list`}
         aria-activedescendant={items.length > 0 ? `${id}-${chosen}` : undefined}
         aria-autocomplete="list"
         autoComplete="off"
         spellCheck={false}
-        placeholder="Pages, docs, models"
+        placeholder="Pages, actions, IDs, names, docs, models"
         // biome-ignore lint/a11y/noAutofocus: the dialog is there to type into
         autoFocus
         value={typed}
@@ -67,7 +67,7 @@ export function PaletteDialog(props: { framePages: readonly FramePage[]; onClose
             {members.map(({ item, index }) => (
               // biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keys
               <div
-                key={item.href}
+                key={`${item.name} ${item.detail}`}
                 id={`${id}-${index}`}
                 role="option"
                 tabIndex={-1}

@@ -117,7 +117,7 @@ const usageParameters = textParameters(
   ...(['group', 'q', 'model', 'key_id', 'member_id', 'status'] as const),
 )
 
-const keyParameters = textParameters('q', 'state', 'sort', 'order', 'page')
+const keyParameters = textParameters('q', 'state', 'sort', 'order', 'page', 'new')
 
 /** The code of each page; none is loaded before one of them is opened. */
 const pages = {
@@ -193,7 +193,7 @@ const routeTree = rootRoute.addChildren([
     page(accountRoute, '/provider-keys', pages.providerKeys, 'ProviderKeysPage'),
     page(accountRoute, '/activity', pages.activity, 'ActivityPage'),
     organisationRoute.addChildren([
-      page(organisationRoute, '/members', pages.members, 'MembersPage'),
+      searchPage(organisationRoute, '/members', textParameters('new'), pages.members, 'MembersPage'),
       page(organisationRoute, '/organisation', pages.organisation, 'OrganisationPage'),
     ]),
     page(accountRoute, '/presets', pages.presets, 'PresetsPage'),

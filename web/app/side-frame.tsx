@@ -5,7 +5,7 @@ import { DialogBox } from '../components/feedback/dialogs.tsx'
 import { Toasts } from '../components/feedback/toasts.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Brand } from '../components/layout/brand.tsx'
-import { SearchButton, useFramePages } from './command-palette.tsx'
+import { type FramePage, SearchButton, useFramePages } from './command-palette.tsx'
 import { noteSessionEnd } from './session-end.ts'
 import { type User, UserMenu } from './user-menu.tsx'
 
@@ -13,7 +13,7 @@ interface SideFrameProps {
   /** Of the navigation, for screen readers. */
   label: string
   /** Those of one group stand together, below its name. */
-  pages: ReadonlyArray<{ to: NonNullable<LinkProps['to']>; name: string; icon: LucideIcon; group: string }>
+  pages: ReadonlyArray<FramePage & { to: NonNullable<LinkProps['to']>; icon: LucideIcon; group: string }>
   /** Shown beside the names of pages, by their paths. */
   badges?: Record<string, ReactNode>
   /** Links after the pages of this router, by their groups. */

@@ -7,6 +7,7 @@ import { keysQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { SelectField, TextField } from '../components/form/fields.tsx'
+import { useNewDialog } from '../components/form/use-new-dialog.ts'
 import { useSettledText } from '../components/form/use-settled-text.ts'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { PagedRows } from '../components/table/page-nav.tsx'
@@ -18,9 +19,9 @@ import { KeyTable } from './keys/key-table.tsx'
 /** The keys of the account: created with limits, shown once, edited, revoked permanently. */
 export function KeysPage() {
   const query = useQuery(keysQuery)
-  const [isCreating, setIsCreating] = useState(false)
+  const creating = useNewDialog()
   const newKey = (
-    <Button icon={Plus} kind="primary" onClick={() => setIsCreating(true)}>
+    <Button icon={Plus} kind="primary" onClick={creating.open}>
       Create API key
     </Button>
   )
@@ -45,7 +46,7 @@ export function KeysPage() {
           )
         }
       </QueryView>
-      {isCreating && <NewKeyDialog defaults={query.data?.defaults} onClose={() => setIsCreating(false)} />}
+      {creating.isOpen && <NewKeyDialog defaults={query.data?.defaults} onClose={creating.close} />}
     </>
   )
 }

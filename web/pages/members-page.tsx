@@ -12,6 +12,7 @@ import { path, requestJson } from '../api/request.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
 import { ActionButton } from '../components/form/action-button.tsx'
 import { Button } from '../components/form/button.tsx'
+import { useNewDialog } from '../components/form/use-new-dialog.ts'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../components/table/data-table.tsx'
 import { Breakable } from '../components/text/code.tsx'
@@ -32,6 +33,7 @@ import { ROLES } from './organisation/roles.ts'
 export function MembersPage() {
   const { data: session } = useQuery(sessionQuery)
   const query = useQuery(membersQuery)
+  const inviting = useNewDialog()
   if (!session) return null
   const mayManage = session.permissions.includes('members')
   const isOwner = session.permissions.includes('ownership')
@@ -42,11 +44,7 @@ export function MembersPage() {
         description={`Manage who has access to ${session.account.name}.`}
         actions={
           mayManage && (
-            <Button
-              icon={UserPlus}
-              kind="primary"
-              dialog={(close) => <InviteDialog isOwner={isOwner} onClose={close} />}
-            >
+            <Button icon={UserPlus} kind="primary" onClick={inviting.open}>
               Invite member
             </Button>
           )
@@ -67,6 +65,7 @@ export function MembersPage() {
           </>
         )}
       </QueryView>
+      {mayManage && inviting.isOpen && <InviteDialog isOwner={isOwner} onClose={inviting.close} />}
     </>
   )
 }

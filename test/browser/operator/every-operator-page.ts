@@ -74,6 +74,28 @@ test('the menu of a phone, and a dialog that moves money, are accessible', async
   await page.setViewportSize(WIDE)
 })
 
+test('the search finds a customer by an address or the id of a key, with one request for what is typed', async () => {
+  const { page } = operator
+  await page.goto(`${stack.url}/admin`)
+  await heading(page, 'Overview').waitFor()
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url()))
+  for (const typed of [sample.client.email, sample.keyId]) {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Search or act' }).pressSequentially(typed)
+    await page.getByRole('group', { name: 'Accounts' }).getByText(sample.client.email).waitFor()
+    await expectAccessible(page)
+    await page.keyboard.press('Escape')
+    await page.getByRole('combobox').waitFor({ state: 'detached' })
+  }
+  const searches = asked.filter((url) => url.includes('/admin/api/accounts?'))
+  expect(new Set(searches).size).toBeLessThanOrEqual(4)
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox').fill('create account')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'Create account' }).waitFor()
+})
+
 test('calls are found by the address of their account', async () => {
   const headers = { authorization: `Bearer ${adminKey}` }
   const search = (account: string) => fetch(`${stack.url}/admin/api/calls?account=${account}`, { headers })

@@ -97,8 +97,8 @@ describe('accounts', () => {
     expect(code).not.toBe(0)
   })
 
-  test('accounts are found by a part of the email, and wildcards are but characters', async () => {
-    const { accountId } = await stack.account('1.00')
+  test('accounts are found by a part of the email or the id of a key, and wildcards are but characters', async () => {
+    const { accountId, keyId } = await stack.account('1.00')
     const { email } = await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })
     const find = async (search: string) =>
       (await admin.get<Page<OperatorAccount>>(`/accounts?search=${encodeURIComponent(search)}`)).data.map(
@@ -106,6 +106,7 @@ describe('accounts', () => {
       )
     expect(await find(email!.slice(2, 12).toUpperCase())).toEqual([accountId])
     expect(await find(accountId)).toEqual([accountId])
+    expect(await find(keyId)).toEqual([accountId])
     const listed = async () => (await admin.get<Page<ListedAccount>>(`/accounts?search=${accountId}`)).data[0]
     expect(await listed()).toMatchObject({ spent_usd: '0.00', last_call_at: null })
     const spentPico = 123_456_789_012_345_678n

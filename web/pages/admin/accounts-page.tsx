@@ -3,6 +3,7 @@ import { Plus, Users } from 'lucide-react'
 import type { ListedAccount } from '../../../src/core/api/accounts.ts'
 import { accountsQuery } from '../../api/operator-queries.ts'
 import { SearchForm } from '../../components/form/form.tsx'
+import { useNewDialog } from '../../components/form/use-new-dialog.ts'
 import { PageHead } from '../../components/layout/page.tsx'
 import { DataTable, InCard, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
 import { Breakable } from '../../components/text/code.tsx'
@@ -17,17 +18,13 @@ import { OperatorButton } from './operator-button.tsx'
 export function AccountsPage() {
   const { search } = useSearch({ from: '/operator/admin/accounts' })
   const navigate = useNavigate({ from: '/admin/accounts' })
+  const creating = useNewDialog()
   return (
     <>
       <PageHead
         title="Accounts"
         actions={
-          <OperatorButton
-            icon={Plus}
-            needs="accounts.write"
-            kind="primary"
-            dialog={(close) => <NewAccountDialog onClose={close} />}
-          >
+          <OperatorButton icon={Plus} needs="accounts.write" kind="primary" onClick={creating.open}>
             Create account
           </OperatorButton>
         }
@@ -50,6 +47,7 @@ export function AccountsPage() {
       >
         {(accounts) => <AccountTable accounts={accounts} />}
       </ListPanel>
+      {creating.isOpen && <NewAccountDialog onClose={creating.close} />}
     </>
   )
 }

@@ -1,0 +1,27 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useRouter } from '@tanstack/react-router'
+import type { ActOnBody, SessionView } from '../../src/core/api/sessions.ts'
+import { sessionQuery } from '../api/queries.ts'
+import { requestJson } from '../api/request.ts'
+import { useAction } from '../api/use-change.ts'
+
+/** Shows the account of a changed session, from its dashboard on. */
+export function useShownAccount(onShown: (() => void) | undefined) {
+  const client = useQueryClient()
+  const router = useRouter()
+  return (session: SessionView) => {
+    client.setQueryData(sessionQuery.queryKey, session)
+    void router.navigate({ to: '/dashboard' })
+    onShown?.()
+  }
+}
+
+/** Has every page be about another account of the person. */
+export const useChosenAccount = (onShown: (() => void) | undefined) =>
+  useAction({
+    send: (id: string) =>
+      requestJson<SessionView>('POST', '/console/api/session/account', {
+        account_id: id,
+      } satisfies ActOnBody),
+    onDone: useShownAccount(onShown),
+  })
