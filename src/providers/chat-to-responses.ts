@@ -205,9 +205,11 @@ export class ResponsesReader implements CompletionReader {
     const event = parseObject(data)
     if (event === null) return data.trim() === '[DONE]' ? 'done' : 'malformed'
     switch (event.type) {
-      case 'response.output_text.delta':
+      case 'response.output_text.delta': {
+        const signal = this.#text('text', event, emit)
         if (this.#isExtended) emitLogprobs({ content: event.logprobs }, emit)
-        return this.#text('text', event, emit)
+        return signal
+      }
       case 'response.refusal.delta':
         return this.#text('refusal', event, emit)
       case 'response.reasoning_text.delta':
@@ -296,8 +298,7 @@ export class ResponsesReader implements CompletionReader {
     if (type === 'reasoning' && encrypted && !isNestedDeeperThan(item, MAX_NESTING))
       this.#encrypted.push({ type, summary, encrypted_content: encrypted })
     if (isHostedItem(item)) {
-      if (this.#isHosted && type === 'web_search_call') this.#uses.webSearches += 1
-      if (this.#isHosted && type === 'code_interpreter_call') this.#uses.codeExecutions = 1
+      if (this.#isHosted) this.#use(type, emit)
       return this.#hosted({ ...event, type: HOSTED_DONE, item }, emit) ?? 'thinking'
     }
     const place = { ...event, item_id: item.id }
@@ -342,6 +343,14 @@ export class ResponsesReader implements CompletionReader {
     if (deltas.length === 0) return 'other'
     emit(['tool-calls', deltas])
     return 'content'
+  }
+
+  /** A use is billed even if the completion breaks off after it, so that it is reported at once, with what is no count of tokens. */
+  #use(type: unknown, emit: Emit): void {
+    if (type === 'web_search_call') this.#uses.webSearches += 1
+    else if (type === 'code_interpreter_call') this.#uses.codeExecutions = 1
+    else return
+    emit(['usage', { promptTokens: 0, completionTokens: 1, ...promptParts(this.#uses) }, 0])
   }
 
   /** What a tool of the provider does, for a client that declared it; null: it is not passed on. */
@@ -395,11 +404,10 @@ function emitUsage(value: unknown, uses: Pick<Usage, 'webSearches' | 'codeExecut
   if (typeof promptTokens !== 'number' || typeof completionTokens !== 'number') return
   const { input_tokens_details: read, output_tokens_details: written } = value
   const cachedTokens = isObject(read) ? read.cached_tokens : 0
-  const used = Object.fromEntries(Object.entries(uses).filter(([, times]) => times > 0))
   const reasoningTokens = isObject(written) ? count(written.reasoning_tokens) : 0
   emit([
     'usage',
-    { promptTokens, completionTokens, ...promptParts({ cachedTokens }), ...used },
+    { promptTokens, completionTokens, ...promptParts({ cachedTokens, ...uses }) },
     reasoningTokens,
   ])
 }

@@ -4,6 +4,7 @@ import { MAX_NESTING } from '../../src/core/json/json-text.ts'
 import { openReader } from '../../src/providers/chat-completions.ts'
 import { GenerateContentReader } from '../../src/providers/chat-to-google.ts'
 import { MessagesReader } from '../../src/providers/chat-to-messages.ts'
+import { ResponsesReader } from '../../src/providers/chat-to-responses.ts'
 import type { CompletionReader, StreamSignal } from '../../src/providers/wire.ts'
 
 /** What the events of a stream amount to, and what they said of themselves. */
@@ -24,6 +25,32 @@ const LOGPROBS = {
   ],
   refusal: null,
 }
+
+describe('a stream of responses', () => {
+  const done = (output_index: number, item: object) => ({
+    ...{ type: 'response.output_item.done', output_index },
+    item: { id: `it_${output_index}`, ...item },
+  })
+
+  test('reports the uses of its tools, also where it breaks off before its usage', () => {
+    const reader = new ResponsesReader({ hosted: { tools: [], include: [], itemNames: [] } })
+    const search = { type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'x' } }
+    const { events } = read(
+      reader,
+      done(0, search),
+      done(1, search),
+      done(2, { type: 'code_interpreter_call' }),
+    )
+    const [, usage] = events.filter(([kind]) => kind === 'usage').at(-1)!
+    expect(usage).toMatchObject({ webSearches: 2, codeExecutions: 1 })
+  })
+
+  test('shows log probabilities after their text to extended calls', () => {
+    const delta = { type: 'response.output_text.delta', delta: 'Hi', logprobs: LOGPROBS.content }
+    const { events } = read(new ResponsesReader({ extended: true }), delta)
+    expect(events.map(([kind]) => kind)).toEqual(['text', 'logprobs'])
+  })
+})
 
 describe('a stream of chat-completions', () => {
   test.each([

@@ -4,7 +4,7 @@ import { isObject } from '../json/json-object.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
 import { ChatBody, type ChatRequest, nestedTooDeep } from './chat-request.ts'
-import { parseExtendedRequest } from './extended-request.ts'
+import { ExtendedBody, parseExtendedRequest } from './extended-request.ts'
 import { type HostedRequest, hostedInput } from './hosted-tools.ts'
 import { fieldsWithoutEffect, passedFields } from './passed-fields.ts'
 import { RESPONSES_MEMBERS } from './read-members.ts'
@@ -20,6 +20,7 @@ import { plainName } from './unread-members.ts'
 
 /** What is included in a response if it asks. */
 export const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
+const LOGPROBS = 'message.output_text.logprobs'
 
 const Metadata = Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 }), {
   maxProperties: 16,
@@ -66,7 +67,7 @@ export const ResponsesBody = Type.Object(
       nullable(
         Type.Array(Type.String(), {
           description:
-            '`reasoning.encrypted_content`: reasoning items can be passed back. Others are ignored',
+            '`reasoning.encrypted_content`: reasoning items can be passed back. `message.output_text.logprobs`: log probabilities. Others are ignored',
         }),
       ),
     ),
@@ -79,6 +80,7 @@ export const ResponsesBody = Type.Object(
       ),
     ),
     model: ChatBody.properties.model,
+    top_logprobs: ExtendedBody.properties.top_logprobs,
     models: ChatBody.properties.models,
     routing_profile: ChatBody.properties.routing_profile,
     provider: ChatBody.properties.provider,
@@ -141,6 +143,9 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
         tools.tools?.length && { tool_choice: 'none' }
       : { tool_choice: tools.choice, response_format: toResponseFormat(body.text?.format) }),
     reasoning_effort: body.reasoning?.effort,
+    ...((body.top_logprobs || body.include?.includes(LOGPROBS)) && {
+      ...{ logprobs: true, top_logprobs: body.top_logprobs },
+    }),
     ...passedFields(body),
   }
   try {
@@ -148,7 +153,8 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
     call.content.hosted = hostedOf(body, context, tools, input)
     const fields = fieldsWithoutEffect(body, ResponsesBody.properties, RESPONSES_MEMBERS)
     const included = (body.include ?? []).filter(
-      (name) => name !== ENCRYPTED_REASONING && !(call.content.hosted && isOfHosted(name)),
+      (name) =>
+        name !== ENCRYPTED_REASONING && name !== LOGPROBS && !(call.content.hosted && isOfHosted(name)),
     )
     const ignored = [
       ...[...tools.ignored, ...input.ignored, ...fields],

@@ -106,12 +106,13 @@ export class ResponsesFormat implements ResponseFormat {
 
   outputOf(head: CompletionHead, message: CompletionMessage): ResponseOutput {
     const output = this.output(head)
-    const { reasoning, signed = [], content, refusal, tool_calls: calls } = message
+    const { reasoning, signed = [], content, logprobs, refusal, tool_calls: calls } = message
     if (reasoning) output.add(['reasoning', reasoning])
     for (const each of signed) output.add(['signed', each])
     for (const [index, item] of (message.hosted ?? []).entries())
       for (const event of wholeItem(item, index)) output.add(event)
     if (content) output.add(['text', content])
+    if (logprobs) output.add(['logprobs', logprobs])
     if (message.annotations) output.add(['annotations', message.annotations])
     if (refusal) output.add(['refusal', refusal])
     if (calls) output.add(['tool-calls', calls.map((call, index) => ({ index, ...call }))])

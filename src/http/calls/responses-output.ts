@@ -1,4 +1,10 @@
-import type { Annotation, Delta, SignedReasoning, ToolCallDelta } from '../../core/calls/completion.ts'
+import type {
+  Annotation,
+  Delta,
+  SignedReasoning,
+  TokenLogprob,
+  ToolCallDelta,
+} from '../../core/calls/completion.ts'
 import { HOSTED_DONE, type HostedEvent } from '../../core/calls/hosted-events.ts'
 import type { StoredItem } from '../../core/calls/responses-items.ts'
 import { customInput, type DeclaredTool } from '../../core/calls/responses-tools.ts'
@@ -63,10 +69,11 @@ export class ResponseOutput {
       case 'tool-calls':
         return delta[1].flatMap((call) => this.#addCall(call))
       case 'annotations':
-        return delta[1].flatMap((annotation) => this.#annotate(annotation))
+        return delta[1].flatMap((annotation) => this.#ofText((message) => message.annotate(annotation)))
       case 'hosted':
         return this.#hosted(delta[1])
       case 'logprobs':
+        return this.#ofText((message) => message.addLogprobs(delta[1]))
       case 'native':
       case 'result':
         // Requests on this route cannot ask for them.
@@ -131,10 +138,10 @@ export class ResponseOutput {
     return known ? [[type, { ...known.place, ...fields }]] : []
   }
 
-  /** An annotation of the text before it, whose places are those of its message. */
-  #annotate(annotation: Annotation): OutputEvent[] {
+  /** What is about the text before it: an annotation, whose places are those of its message, or log probabilities. */
+  #ofText(add: (message: TextItem) => OutputEvent[]): OutputEvent[] {
     const message = this.#open.get('msg')
-    return message instanceof TextItem ? message.annotate(annotation) : []
+    return message instanceof TextItem ? add(message) : []
   }
 
   /** Ends the message or the reasoning that is open. */
@@ -200,6 +207,7 @@ class TextItem implements OutputItem {
   readonly #texts = new Map<PartKind, string>()
   #isAdded = false
   readonly #annotations: object[] = []
+  readonly #logprobs: TokenLogprob[] = []
 
   constructor(place: Place, head: object) {
     this.place = place
@@ -226,6 +234,12 @@ class TextItem implements OutputItem {
     return [['response.output_text.annotation.added', { ...place, annotation: flat }]]
   }
 
+  /** They are sent where the text ends. */
+  addLogprobs(tokens: readonly TokenLogprob[]): OutputEvent[] {
+    for (const token of tokens) this.#logprobs.push(token)
+    return []
+  }
+
   protected begin(): OutputEvent[] {
     if (this.#isAdded) return []
     this.#isAdded = true
@@ -242,7 +256,10 @@ class TextItem implements OutputItem {
       const { event, field, beside } = PARTS[kind]
       const place = this.#placeOf(kind)
       return [
-        [`${event}.done`, { ...place, [field]: text, ...beside }],
+        [
+          `${event}.done`,
+          { ...place, [field]: text, ...beside, ...(kind === 'text' && { logprobs: this.#logprobs }) },
+        ],
         ['response.content_part.done', { ...place, part: this.#part(kind, text) }],
       ]
     })
@@ -255,7 +272,7 @@ class TextItem implements OutputItem {
 
   #part(kind: PartKind, text: string): object {
     const part = partOf(kind, text)
-    return kind === 'text' ? { ...part, annotations: this.#annotations } : part
+    return kind === 'text' ? { ...part, annotations: this.#annotations, logprobs: this.#logprobs } : part
   }
 
   #placeOf(kind: PartKind): Place & { content_index: number } {

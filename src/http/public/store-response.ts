@@ -143,7 +143,7 @@ export function backgroundResponse(
   }
   const failed = (error: FrameError) =>
     format.failed(head, format.output(head), new ApiError(error.code, error.message))
-  const running = JSON.stringify(format.response(head, 'in_progress'))
+  const running = JSON.stringify(format.response(head, 'queued'))
   return {
     running,
     writer: (envelope) => ({

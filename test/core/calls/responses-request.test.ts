@@ -430,9 +430,17 @@ test('fields without effect are named', () => {
     input: 'Hi',
     text: { verbosity: 'low' },
     reasoning: { summary: 'auto' },
-    top_logprobs: 2,
   })
-  expect(ignored).toEqual(['text.verbosity', 'reasoning.summary', 'top_logprobs'])
+  expect(ignored).toEqual(['text.verbosity', 'reasoning.summary'])
+})
+
+test('log probabilities are asked for as in a chat', () => {
+  const include = ['message.output_text.logprobs']
+  const included = parse({ input: 'Hi', include })
+  expect(included.ignored).toEqual([])
+  expect(included.call.content.parameters).toEqual({ logprobs: true })
+  const { parameters } = parse({ input: 'Hi', include, top_logprobs: 2 }).call.content
+  expect(parameters).toEqual({ logprobs: true, top_logprobs: 2 })
 })
 
 test('of a response that an input refers to only the part is read that has the item', () => {

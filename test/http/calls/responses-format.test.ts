@@ -108,6 +108,23 @@ const OUTPUT = [
   },
 ]
 
+test('log probabilities are with the text that they are of, streamed and whole', async () => {
+  const tokens = ['I ', 'add'].map((token) => ({ token, logprob: -0.5, bytes: null, top_logprobs: [] }))
+  const renderer = formatOf().stream(HEAD)
+  const deltas = tokens.flatMap((one): Delta[] => [
+    ['text', one.token],
+    ['logprobs', [one]],
+  ])
+  const events = eventsOf(
+    deltas.map((delta) => renderer.delta(delta)).join('') + renderer.finish(['finish', 'stop', USAGE]),
+  )
+  expect(events.find(({ type }) => type === 'response.output_text.done')).toMatchObject({ logprobs: tokens })
+  const message = { content: 'I add', logprobs: tokens }
+  const whole = JSON.parse(formatOf().whole(HEAD, ['completion', 'c', message, 'stop', USAGE] as never))
+  for (const { output } of [whole, events.at(-1)!.response])
+    expect(output).toMatchObject([{ content: [{ text: 'I add', logprobs: tokens }] }])
+})
+
 test('a summary is one item that only the gateway reads, in the stream and when it is read again', async () => {
   let seals = 0
   const sealSummary = (text: string) => `${++seals}:${text.length}`

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { nullable } from '../request-fields.ts'
 import { COST } from './chat-completion.ts'
 
-const STATUS = Type.Enum(['in_progress', 'completed', 'incomplete', 'failed', 'cancelled'])
+const STATUS = Type.Enum(['queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled'])
 const tokens = Type.Integer({ minimum: 0 })
 
 /** A part of a message, or of reasoning. */

@@ -4,8 +4,10 @@ import {
   isPlausibleCompletion,
   promptFault,
   type UsageLimits,
+  usageOf,
   withinHold,
 } from '../../../../src/calls/worker/attempts/call-usage.ts'
+import { NOTHING_PRODUCED } from '../../../../src/core/calls/attempt-outcome.ts'
 import type { Candidate } from '../../../../src/core/calls/call-job.ts'
 import { NOTHING_USED } from '../../../../src/core/calls/call-outcome.ts'
 import type { UsageFaults } from '../../../../src/core/calls/usage.ts'
@@ -63,6 +65,19 @@ describe('the reported tokens of a completion', () => {
 test('our own figures never come to more than was held', () => {
   const much = { promptTokens: 1_000, completionTokens: 9_000 }
   expect(withinHold(much, LIMITS)).toEqual({ promptTokens: 100, completionTokens: 4_000 })
+})
+
+test('uses of tools are charged, and tokens counted, where a completion broke off before its usage', async () => {
+  const usage = { promptTokens: 0, completionTokens: 1, webSearches: 2 }
+  const answer = { text: 'a b c', finalUsage: null, produced: { ...NOTHING_PRODUCED, usage } }
+  const served = candidateOf({ uses: { webSearches: 10, codeExecutions: 0 } })
+  const call = { envelope: envelopeOf(), content: chatOf(), served }
+  const { used } = await usageOf(answer, call, { text: async () => 3, prompt: async () => 90 })
+  expect(used).toMatchObject({
+    usage: { promptTokens: 90, completionTokens: 3, webSearches: 2 },
+    usageSource: 'counted',
+    usageClamped: false,
+  })
 })
 
 test('uses of tools are charged up to those that were held for, and none where none were', () => {
