@@ -20,19 +20,29 @@ const FROM_HISTORY: Record<string, string> = {
            requested_model, offer_id, model_id, is_byok, sum(calls) AS calls, sum(failed) AS failed_calls,
            sum(charged) AS charged_calls, sum(prompt) AS prompt_tokens, sum(completion) AS completion_tokens,
            sum(charge) AS charge_pico, sum(cost) AS cost_pico, sum(broken_prompt) AS broken_prompt_tokens,
-           sum(broken_completion) AS broken_completion_tokens, sum(broken) AS broken_pico
+           sum(broken_completion) AS broken_completion_tokens, sum(broken) AS broken_pico,
+           coalesce(sum(prompt) FILTER (WHERE prompt >= 1024), 0) AS cacheable_tokens,
+           coalesce(sum(cached_tokens) FILTER (WHERE prompt >= 1024), 0) AS cached_tokens,
+           coalesce(sum(uncached) FILTER (WHERE prompt >= 1024), 0) AS uncached_prompt_pico,
+           coalesce(sum(uncached - cost + uncacheable) FILTER (WHERE prompt >= 1024), 0) AS cache_saved_pico
     FROM unnest(ARRAY[900000, 86400000]) AS width_ms, (
       SELECT account_id, admitted_at_ms, key_id, requested_model, coalesce(served_offer_id, '') AS offer_id,
              coalesce(served_model_id, '') AS model_id, is_byok, 1 AS calls, (status = 'failed')::int AS failed,
              (charge_pico > 0)::int AS charged, prompt_tokens AS prompt, completion_tokens AS completion,
              charge_pico AS charge,
              coalesce(${PROMPT_SUM_SQL.cost} + completion_tokens * completion_cost_pico, 0) AS cost,
-             0 AS broken_prompt, 0 AS broken_completion, 0 AS broken
+             0 AS broken_prompt, 0 AS broken_completion, 0 AS broken, cached_tokens,
+             coalesce(prompt_tokens * prompt_cost_pico
+               + audio_tokens * (coalesce(prompt_audio_cost_pico, prompt_cost_pico) - prompt_cost_pico)
+               + image_tokens * (coalesce(prompt_image_cost_pico, prompt_cost_pico) - prompt_cost_pico), 0) AS uncached,
+             coalesce(completion_tokens * completion_cost_pico, 0) + units * coalesce(units_cost_pico, 0)
+               + web_searches * coalesce(web_search_cost_pico, 0)
+               + code_executions * coalesce(code_execution_cost_pico, 0) AS uncacheable
       FROM call_records
       UNION ALL
       SELECT account_id, admitted_at_ms, key_id, requested_model, attempt->>'offerId', coalesce(served_model_id, ''),
              false, 0, 0, 0, 0, 0, 0, 0, (attempt->'spent'->'promptTokens')::int,
-             (attempt->'spent'->'completionTokens')::int, (attempt->'spent'->>'costPico')::numeric
+             (attempt->'spent'->'completionTokens')::int, (attempt->'spent'->>'costPico')::numeric, 0, 0, 0
       FROM call_records, jsonb_array_elements(attempts) AS attempt WHERE attempt->'spent' IS NOT NULL
     ) AS part GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`,
   ledger_totals: `
@@ -44,7 +54,7 @@ const COLUMNS: Record<string, string> = {
   spend_totals: 'account_id, key_id, period, charged_calls, spent_pico, last_call_at_ms, last_charge_at_ms',
   usage_totals: `account_id, width_ms, starts_at_ms, key_id, requested_model, offer_id, model_id, is_byok, calls,
     failed_calls, charged_calls, prompt_tokens, completion_tokens, charge_pico, cost_pico, broken_prompt_tokens,
-    broken_completion_tokens, broken_pico`,
+    broken_completion_tokens, broken_pico, cacheable_tokens, cached_tokens, uncached_prompt_pico, cache_saved_pico`,
   ledger_totals: 'account_id, kind, ledger_account, entries, amount_pico',
 }
 
@@ -69,4 +79,4 @@ export async function expectTotalsOfHistory(postgres: Pick<Postgres, '$queryRawU
 
 /** A superseded record leaves a row of zeros where nothing else was counted. */
 const isEmptied = ({ difference, total }: { difference: string; total: string }) =>
-  difference === 'wrong' && /(?:,0){10}\)$/.test(total)
+  difference === 'wrong' && /(?:,0){14}\)$/.test(total)

@@ -23,6 +23,11 @@ export interface MarginSums {
   costPico: bigint
   /** The providers' cost of attempts that served no call: failed, rescued or cancelled ones. */
   brokenPico: bigint
+  /** Of prompts that are long enough for a provider's cache; read from one; what they would have cost without; saved. */
+  cacheableTokens: bigint
+  cachedTokens: bigint
+  uncachedPromptPico: bigint
+  cacheSavedPico: bigint
 }
 
 export interface Margin {
@@ -58,13 +63,16 @@ WITH used AS (
 ), summed AS (
   SELECT ${GROUPS[group]} AS "group", grouping(${GROUPS[group]}) = 1 AS "isTotal", sum(calls) AS calls,
          sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion, sum(charge_pico) AS revenue,
-         sum(cost_pico) AS cost, sum(broken_pico) AS broken
+         sum(cost_pico) AS cost, sum(broken_pico) AS broken, sum(cacheable_tokens) AS cacheable,
+         sum(cached_tokens) AS cached, sum(uncached_prompt_pico) AS uncached, sum(cache_saved_pico) AS saved
   FROM used WHERE calls > 0 OR broken_prompt_tokens > 0 OR broken_pico > 0
   GROUP BY GROUPING SETS ((${GROUPS[group]}), ())
 )
 SELECT "group", coalesce(calls, 0)::text AS "calls", coalesce(prompt, 0)::text AS "promptTokens",
        coalesce(completion, 0)::text AS "completionTokens", coalesce(revenue, 0)::text AS "revenuePico",
-       coalesce(cost, 0)::text AS "costPico", coalesce(broken, 0)::text AS "brokenPico"
+       coalesce(cost, 0)::text AS "costPico", coalesce(broken, 0)::text AS "brokenPico",
+       coalesce(cacheable, 0)::text AS "cacheableTokens", coalesce(cached, 0)::text AS "cachedTokens",
+       coalesce(uncached, 0)::text AS "uncachedPromptPico", coalesce(saved, 0)::text AS "cacheSavedPico"
 FROM (
   SELECT *, row_number() OVER (PARTITION BY "isTotal" ORDER BY ${group === 'day' ? '' : `${SORTS[sort]}, `}"group") AS place FROM summed
 ) AS placed
@@ -115,4 +123,8 @@ const toSums = (row: Row): MarginSums => ({
   revenuePico: BigInt(row.revenuePico),
   costPico: BigInt(row.costPico),
   brokenPico: BigInt(row.brokenPico),
+  cacheableTokens: BigInt(row.cacheableTokens),
+  cachedTokens: BigInt(row.cachedTokens),
+  uncachedPromptPico: BigInt(row.uncachedPromptPico),
+  cacheSavedPico: BigInt(row.cacheSavedPico),
 })

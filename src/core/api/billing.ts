@@ -197,6 +197,12 @@ export const MarginMetrics = Type.Object({
   margin_usd: DecimalUsd,
   /** Margin over revenue, 0 to 1; null without revenue. */
   margin_rate: nullable(Type.Number()),
+  /** Of tokens of prompts of at least 1,024, the share that was read from providers' prompt caches; null without. */
+  cache_hit_rate: nullable(Type.Number()),
+  /** What these prompts cost per million tokens; null without. */
+  effective_prompt: nullable(DecimalUsd),
+  /** What they cost less than without the caches. */
+  cache_saved_usd: DecimalUsd,
 })
 export type MarginMetrics = Static<typeof MarginMetrics>
 

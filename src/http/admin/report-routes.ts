@@ -4,7 +4,7 @@ import type { MarginSums } from '../../billing/reports/margin-store.ts'
 import { LedgerView, type MarginMetrics, MarginView } from '../../core/api/billing.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { TIME_RANGE, timeRange } from '../../core/billing/usage-query.ts'
-import { formatUsd } from '../../core/kernel/money.ts'
+import { formatRate, formatUsd, picoUsdPerToken } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
@@ -78,8 +78,10 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
 const RATE_GRAIN = 10_000n
 
 function marginMetrics(sums: MarginSums): MarginMetrics {
-  const { revenuePico, costPico, brokenPico } = sums
+  const { revenuePico, costPico, brokenPico, cacheableTokens, uncachedPromptPico, cacheSavedPico } = sums
   const marginPico = revenuePico - costPico - brokenPico
+  const rate = (part: bigint, of: bigint) =>
+    of === 0n ? null : Number((part * RATE_GRAIN) / of) / Number(RATE_GRAIN)
   return {
     calls: Number(sums.calls),
     prompt_tokens: Number(sums.promptTokens),
@@ -88,7 +90,12 @@ function marginMetrics(sums: MarginSums): MarginMetrics {
     cost_usd: formatUsd(costPico),
     broken_cost_usd: formatUsd(brokenPico),
     margin_usd: formatUsd(marginPico),
-    margin_rate:
-      revenuePico === 0n ? null : Number((marginPico * RATE_GRAIN) / revenuePico) / Number(RATE_GRAIN),
+    margin_rate: rate(marginPico, revenuePico),
+    cache_hit_rate: rate(sums.cachedTokens, cacheableTokens),
+    effective_prompt:
+      cacheableTokens === 0n
+        ? null
+        : formatRate(picoUsdPerToken((uncachedPromptPico - cacheSavedPico) / cacheableTokens)),
+    cache_saved_usd: formatUsd(cacheSavedPico),
   }
 }

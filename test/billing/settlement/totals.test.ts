@@ -21,7 +21,9 @@ import {
 import { testLedger } from '../../helpers/resources.ts'
 import { expectTotalsOfHistory } from '../../helpers/totals.ts'
 
-const MIGRATION = 'prisma/migrations/20261125100000_spend_totals/migration.sql'
+const MIGRATIONS = ['20261125100000_spend_totals', '20261128202000_cache_totals'].map((name) =>
+  readFileSync(`prisma/migrations/${name}/migration.sql`, 'utf8'),
+)
 const DAY_MS = 86_400_000
 const NOON = Date.parse('2026-11-25T12:00:00Z')
 
@@ -179,8 +181,34 @@ describe('totals of spend, usage and the ledger', () => {
     await store.settle([settlementOf(account, at(NOON, { keyId: 'key_a', attempts }))])
     const client = new Client({ connectionString: ledger.url })
     await client.connect()
-    await client.query(readFileSync(MIGRATION, 'utf8')).finally(() => client.end())
+    for (const sql of MIGRATIONS) await client.query(sql)
+    await client.end()
     await expectTotalsOfHistory(postgres)
     await store.settle([settlementOf(account, at(NOON, { keyId: 'key_a' }))])
+  })
+  test("have what providers' caches saved on prompts that are long enough for one", async () => {
+    const { served } = settlementOf(account)
+    const cost = { prompt: '10', completion: '1', cacheRead: '1', cacheWrite: '12' }
+    const cached = { promptTokens: 2_000, completionTokens: 20, cachedTokens: 1_500, cacheWriteTokens: 100 }
+    const changes = {
+      keyId: 'key_cached',
+      served: { ...served!, cost },
+      chargePico: '2040',
+      holdPico: '3000',
+    }
+    await store.settle([
+      settlementOf(account, at(NOON, { ...changes, usage: cached })),
+      settlementOf(
+        account,
+        at(NOON, { ...changes, usage: { ...cached, cachedTokens: 0, cacheWriteTokens: 0 } }),
+      ),
+      settlementOf(account, at(NOON, { keyId: 'key_cached' })),
+    ])
+    const total = await ledger.postgres.usageTotal.findFirst({
+      where: { accountId: account, keyId: 'key_cached', widthMs: BigInt(DAY_MS) },
+    })
+    expect(total).toMatchObject({ calls: 3n, cacheableTokens: 4_000n, cachedTokens: 1_500n })
+    expect(Number(total?.uncachedPromptPico)).toBe(40_000)
+    expect(Number(total?.cacheSavedPico)).toBe(1_500 * 9 - 100 * 2)
   })
 })

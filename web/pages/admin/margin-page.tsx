@@ -11,7 +11,7 @@ import { ChoiceField } from '../../components/form/fields.tsx'
 import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { TokensInOut } from '../../components/table/call-table.tsx'
-import { Counted, DataTable } from '../../components/table/data-table.tsx'
+import { Counted, DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Stats } from '../../components/text/values.tsx'
 import {
@@ -154,6 +154,7 @@ function Margin({ margin, children }: { margin: MarginView; children: ReactNode 
           'Cost of failed attempts': <Money usd={total.broken_cost_usd} />,
           Margin: <Money usd={total.margin_usd} />,
           'Margin %': rate(total),
+          'Saved by prompt caches': <Money usd={total.cache_saved_usd} />,
         }}
       />
       {children}
@@ -178,6 +179,11 @@ function Margin({ margin, children }: { margin: MarginView; children: ReactNode 
               'Failed attempts': ({ broken_cost_usd: usd }) => <Money usd={usd} />,
               Margin: ({ margin_usd: usd }) => <Money usd={usd} />,
               'Margin %': (row) => rate(row),
+              'Prompt caches saved': (row) => (
+                <TwoLines second={cacheText(row)}>
+                  <Money usd={row.cache_saved_usd} />
+                </TwoLines>
+              ),
             }}
             numeric={[
               'Calls',
@@ -187,6 +193,7 @@ function Margin({ margin, children }: { margin: MarginView; children: ReactNode 
               'Failed attempts',
               'Margin',
               'Margin %',
+              'Prompt caches saved',
             ]}
             lead="Margin"
             brief={['Calls', 'Input / output tokens', 'Margin %']}
@@ -204,5 +211,9 @@ function GroupName({ by, row: { group, name } }: { by: Group; row: MarginView['d
   if (by === 'account') return <AccountLink id={group} name={name} />
   return by === 'model' ? <ModelLink id={group} /> : <ProviderLink id={group} />
 }
+
+/** Of prompts that are long enough for a cache: the hit rate, and what a million tokens of them cost. */
+const cacheText = ({ cache_hit_rate: hits, effective_prompt: price }: MarginMetrics): string | undefined =>
+  hits === null || price === null ? undefined : `${formatShare(hits)} hits, $${price} / M`
 
 const rate = ({ margin_rate: share }: MarginMetrics): string => (share === null ? '–' : formatShare(share))
