@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { OwnTokens } from '../core/auto/own-tokens.ts'
 import type { CatalogSource } from '../core/catalog/catalog-snapshot.ts'
+import type { KeyLimits } from '../core/routing/key-pool.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import { followRedis } from '../platform/redis/follow-redis.ts'
 import type { Redis } from '../platform/redis/redis.ts'
@@ -9,14 +10,8 @@ import { CATALOG_CHANNEL, CATALOG_OVERLAY } from '../platform/redis/redis-keys.t
 /** `draining` and `disabled` keys get no new calls; those that run with them end. */
 export type PlatformKeyState = 'active' | 'draining' | 'disabled'
 
-/** What a key is used for at most, in calendar minutes; null: not limited here. */
-export interface PlatformKeyLimits {
-  requestsPerMinute: number | null
-  tokensPerMinute: number | null
-}
-
 /** A platform key that an operator stored. */
-export interface OverlayPlatformKey extends Partial<PlatformKeyLimits> {
+export interface OverlayPlatformKey extends Partial<KeyLimits> {
   providerId: string
   /** Unique among the keys of its provider. Absent in what a version before wrote: MAIN_KEY. */
   id?: string

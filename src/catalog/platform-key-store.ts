@@ -1,18 +1,14 @@
 import { lastCharacters } from '../core/accounts/api-key.ts'
+import type { KeyLimits } from '../core/routing/key-pool.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
-import {
-  type OverlayPlatformKey,
-  type PlatformKeyLimits,
-  type PlatformKeyState,
-  writeOverlay,
-} from './catalog-overlay.ts'
+import { type OverlayPlatformKey, type PlatformKeyState, writeOverlay } from './catalog-overlay.ts'
 import { PLATFORM_KEY_PURPOSE, platformKeyContext } from './platform-keys.ts'
 
 /** What operators set of a key besides its secret. */
 export type PlatformKeySettings = Partial<
-  Required<Pick<OverlayPlatformKey, 'name' | 'weight' | 'state'>> & PlatformKeyLimits
+  Required<Pick<OverlayPlatformKey, 'name' | 'weight' | 'state'>> & KeyLimits
 >
 
 interface NewPlatformKey extends PlatformKeySettings {

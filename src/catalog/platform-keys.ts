@@ -1,14 +1,9 @@
 import type { Provider } from '../core/catalog/catalog.ts'
 import { keyOrigins } from '../core/catalog/platform-key-variables.ts'
 import { oncePer } from '../core/kernel/once-per.ts'
-import type { WeightedKey } from '../core/routing/key-pool.ts'
+import type { KeyLimits, WeightedKey } from '../core/routing/key-pool.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
-import type {
-  OverlayPlatformKey,
-  OverlayWatch,
-  PlatformKeyLimits,
-  PlatformKeyState,
-} from './catalog-overlay.ts'
+import type { OverlayPlatformKey, OverlayWatch, PlatformKeyState } from './catalog-overlay.ts'
 
 /** The sealing purpose of platform keys. */
 export const PLATFORM_KEY_PURPOSE = 'platform-key'
@@ -21,7 +16,7 @@ export const platformKeyContext = (providerId: string, origins: readonly string[
 export const MAIN_KEY = 'main'
 
 /** One of our keys at a provider: `stored` by an operator, otherwise from the environment. */
-export interface PlatformKey extends WeightedKey, PlatformKeyLimits {
+export interface PlatformKey extends WeightedKey, KeyLimits {
   source: 'stored' | 'environment'
   secret: string
   state: PlatformKeyState
@@ -121,4 +116,6 @@ const settingsOf = (row?: OverlayPlatformKey): Omit<PlatformKey, 'source' | 'sec
   state: row?.state ?? 'active',
   requestsPerMinute: row?.requestsPerMinute ?? null,
   tokensPerMinute: row?.tokensPerMinute ?? null,
+  usdPerDay: row?.usdPerDay ?? null,
+  usdPerMonth: row?.usdPerMonth ?? null,
 })

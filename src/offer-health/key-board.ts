@@ -7,12 +7,13 @@ import {
   providerKeySubject,
   refusedKey,
 } from '../core/failover/key-health.ts'
+import { isoTime, MINUTE_MS } from '../core/kernel/time.ts'
 import type { KeyStanding } from '../core/routing/key-pool.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { HEALTH_CHANNEL, HEALTH_KEYS } from '../platform/redis/redis-keys.ts'
 import type { OfferHealth } from './circuit-breaker/offer-health.ts'
-import { KeyUsage, type LimitedKey } from './key-usage.ts'
+import { KeyUsage, type LimitedKey, type PoolKeyUse } from './key-usage.ts'
 
 /** A key's rest is published again if it ends later than the known one by this much. */
 const SAME_REST_MS = 1_000
@@ -31,6 +32,8 @@ interface KeyBoardOptions {
 export class KeyBoard {
   readonly #options: KeyBoardOptions
   readonly #usage: KeyUsage
+  /** Offer without a key that takes calls → until when no other alarm is raised. */
+  readonly #alarmedUntil = new Map<string, number>()
 
   constructor(options: KeyBoardOptions) {
     this.#options = options
@@ -63,9 +66,19 @@ export class KeyBoard {
     this.#usage.add(providerOfOffer(offerId), key, { requests: 1 })
   }
 
-  /** A provider reported so many tokens for an attempt with the key. */
-  spend(offerId: string, key: LimitedKey, tokens: number): void {
-    this.#usage.add(providerOfOffer(offerId), key, { tokens })
+  /** A provider reported what an attempt with the key took. */
+  spend(offerId: string, key: LimitedKey, use: PoolKeyUse): void {
+    this.#usage.add(providerOfOffer(offerId), key, use)
+  }
+
+  /** No key takes calls at an offer for so long. Raises an alarm, once a minute. */
+  noteResting(offerId: string, restMs: number): void {
+    const { health, logger } = this.#options
+    const now = health.fleetNow()
+    if (now < (this.#alarmedUntil.get(offerId) ?? 0)) return
+    this.#alarmedUntil.set(offerId, now + MINUTE_MS)
+    const fields = { alarm: 'platform-keys-resting', subject: offerId, until: isoTime(now + restMs) }
+    logger.warn(fields, 'every key at an offer rests, using other offers')
   }
 
   /**

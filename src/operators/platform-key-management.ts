@@ -72,9 +72,11 @@ export function createPlatformKeyManagement(options: {
         const checked = await check(provider, secret).catch(() => 'unknown' as const)
         if (checked === 'unauthorized')
           throw invalid('key', 'The provider rejects this key. It was not stored.')
-        const { name, weight, requestsPerMinute, tokensPerMinute } = { ...before, ...target.settings }
+        const { name, weight, ...others } = { ...before, ...target.settings }
+        const { requestsPerMinute, tokensPerMinute, usdPerDay, usdPerMonth } = others
         const author = operator.actor
-        const settings = { name, weight, requestsPerMinute, tokensPerMinute, state: 'active' as const }
+        const limits = { requestsPerMinute, tokensPerMinute, usdPerDay, usdPerMonth }
+        const settings = { name, weight, ...limits, state: 'active' as const }
         let announced = await store.put({ providerId, id, origins, secret, author, ...settings })
         // The new key takes calls before the old one stops.
         if (inPlaceOf !== undefined)

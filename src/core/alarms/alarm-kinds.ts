@@ -76,6 +76,12 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: ({ subject, fields }) =>
       `Provider ${subject} refuses the gateway's key (${of(fields, 'key')}): ${of(fields, 'reason') === 'unauthorized' ? 'it is not valid' : 'it asks for payment'}.`,
   },
+  'platform-keys-resting': {
+    severity: 'warning',
+    ...quietFor(10 * MINUTE_MS),
+    sentence: ({ subject, fields }) =>
+      `No key of the gateway takes calls at offer ${subject}, by limits or refusals, until ${of(fields, 'until')}.`,
+  },
   'usage-absurd': {
     severity: 'warning',
     ...event,

@@ -88,6 +88,8 @@ export const PoolKeyView = Type.Object({
   weight: Type.Integer(),
   requests_per_minute: nullable(Type.Integer()),
   tokens_per_minute: nullable(Type.Integer()),
+  usd_per_day: nullable(Type.Integer()),
+  usd_per_month: nullable(Type.Integer()),
   /** What its provider said last, until a time; null: nothing against it. */
   health: nullable(
     Type.Object({ reason: Type.Enum(['refused', 'rate-limited', 'near-limit']), until: IsoTime }),
@@ -117,6 +119,9 @@ const KEY_SETTINGS = {
   weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
   requests_per_minute: count(),
   tokens_per_minute: count(1_000_000_000),
+  /** In whole USD of the provider's price. */
+  usd_per_day: count(1_000_000),
+  usd_per_month: count(1_000_000),
 }
 
 /** POST /admin/api/providers/:id/key. Response: `PlatformKeyStored`; 400 if the provider rejects the key. */

@@ -7,6 +7,15 @@ export interface WeightedKey {
   weight: number
 }
 
+/** What operators let a key be used for at most in a calendar minute, day or month (UTC); null: not limited. */
+export interface KeyLimits {
+  requestsPerMinute: number | null
+  tokensPerMinute: number | null
+  /** Whole USD at the provider's price. */
+  usdPerDay: number | null
+  usdPerMonth: number | null
+}
+
 /** Whether a key takes a call: `spare` only if no key is ready, since its provider would soon ask for no requests. */
 export type KeyStanding = 'ready' | 'spare' | 'out'
 

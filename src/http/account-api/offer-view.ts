@@ -129,6 +129,8 @@ function platformKeyView(
       weight: row?.weight ?? 1,
       requests_per_minute: row?.requestsPerMinute ?? null,
       tokens_per_minute: row?.tokensPerMinute ?? null,
+      usd_per_day: row?.usdPerDay ?? null,
+      usd_per_month: row?.usdPerMonth ?? null,
       health: worst && {
         reason: worst.reason,
         until: isoTime(worst.untilMs - health.fleetNow() + health.now()),

@@ -87,11 +87,15 @@ const settingsOf = ({
   weight,
   requests_per_minute: requestsPerMinute,
   tokens_per_minute: tokensPerMinute,
+  usd_per_day: usdPerDay,
+  usd_per_month: usdPerMonth,
 }: Omit<Static<typeof PoolKeyChange>, 'state'>) => ({
   ...(name !== undefined && { name }),
   ...(weight !== undefined && { weight }),
   ...(requestsPerMinute !== undefined && { requestsPerMinute }),
   ...(tokensPerMinute !== undefined && { tokensPerMinute }),
+  ...(usdPerDay !== undefined && { usdPerDay }),
+  ...(usdPerMonth !== undefined && { usdPerMonth }),
 })
 
 function findProvider({ offers }: CatalogSnapshot, id: string): Provider {

@@ -127,8 +127,9 @@ export const HEALTH_RATE_LIMITED = `${HEALTH}:rate-limited`
 export const HEALTH_LEARNED = `${HEALTH}:learned`
 /** Hash: key of a pool and provider or offer → what is known of it, see src/core/failover/key-health.ts. */
 export const HEALTH_KEYS = `${HEALTH}:keys`
-/** Hash: what keys with limits were used for in a minute, by provider, key and measure. */
-export const healthKeyUsage = (minute: number): string => `${HEALTH}:key-usage:${minute}`
+/** Hash: what keys with limits were used for in the minute, day or month from a time on, by provider, key and measure. */
+export const healthKeyUsage = (span: string, startMs: number): string =>
+  `${HEALTH}:key-usage:${span}:${startMs}`
 /** The channel of changes to these, besides usage. */
 export const HEALTH_CHANNEL = `${HEALTH}:changed`
 /** Hash: failures and successes of one offer by time bucket. */

@@ -146,7 +146,13 @@ export function reportAttempt(
     const keyEffect: KeyEffect = isFlex ? { kind: 'none' } : keyEffectOf(outcome)
     keys.board.report(offerId, plan.poolKey.id, keyEffect, providerKeyId === undefined)
     const usage = reportedUsage(outcome)
-    if (usage) keys.board.spend(offerId, plan.poolKey, usage.promptTokens + usage.completionTokens)
+    if (usage) {
+      const costPico = Number(costOf(usage, plan.offer.cost))
+      keys.board.spend(offerId, plan.poolKey, {
+        tokens: usage.promptTokens + usage.completionTokens,
+        costPico,
+      })
+    }
   }
   if (providerKeyId === undefined) {
     const effect: HealthEffect = isFlex ? { kind: 'none' } : effectOf(outcome, plan)

@@ -22,8 +22,8 @@ export type AttemptMeter = ReturnType<typeof createAttemptMeter>
 export function createAttemptMeter(log: MeasureLog, registry: Registry) {
   const attempts = new Counter({
     name: 'shuntyard_attempts_total',
-    help: 'Attempts at providers, by how they ended: ok, cancelled, or the kind of failure.',
-    labelNames: ['provider', 'outcome'],
+    help: 'Attempts at providers, by how they ended: ok, cancelled, or the kind of failure; of providers with several keys by key.',
+    labelNames: ['provider', 'outcome', 'key'],
     registers: [registry],
   })
   const firstToken = new Histogram({
@@ -61,11 +61,11 @@ export function createAttemptMeter(log: MeasureLog, registry: Registry) {
     /** An attempt with our key is over. */
     attempt(
       { offer }: AttemptPlan,
-      { offerId, outcome, firstTokenMs }: AttemptRecord,
+      { offerId, outcome, firstTokenMs, platformKeyId: key }: AttemptRecord,
       effect: HealthEffect,
     ): void {
       const provider = offer.provider.id
-      attempts.inc({ provider, outcome })
+      attempts.inc({ provider, outcome, ...(key !== undefined && { key }) })
       // The end of a call by its client or its deadline says nothing about the offer.
       if (effect.kind === 'none') return
       log.ending(offerId, effect.kind === 'refused' ? 'failure' : effect.kind)

@@ -67,7 +67,9 @@ export class CallKeys {
     const { offerId, providerKeyId } = candidate
     if (providerKeyId === undefined) {
       const pool = this.#pool(candidate)
-      return pool ? Math.min(...pool.map((key) => board.backMs(offerId, key))) : 0
+      const backMs = pool ? Math.min(...pool.map((key) => board.backMs(offerId, key))) : 0
+      if (backMs > 0) board.noteResting(offerId, backMs)
+      return backMs
     }
     const isReady = (keyId: string | undefined) => board.standing(offerId, { id: keyId! }) === 'ready'
     if (isReady(providerKeyId)) return 0

@@ -47,6 +47,10 @@ describe('the meter of attempts', () => {
     ])
     const text = await registry.metrics()
     expect(text).toContain('shuntyard_attempts_total{provider="acme",outcome="ok"} 1')
+    meter.attempt(PLAN, { ...record('ok'), platformKeyId: 'main' }, { kind: 'success' })
+    expect(await registry.metrics()).toContain(
+      'shuntyard_attempts_total{provider="acme",outcome="ok",key="main"} 1',
+    )
     expect(text).toContain('shuntyard_first_token_seconds_sum{provider="acme"} 0.4')
     expect(text).toContain('shuntyard_tokens_per_second_sum{provider="acme"} 50')
   })

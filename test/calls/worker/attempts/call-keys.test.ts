@@ -3,6 +3,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createAttemptChain } from '../../../../src/calls/worker/attempts/attempt-chain.ts'
 import type { PlatformKey } from '../../../../src/catalog/platform-keys.ts'
 import type { Candidate } from '../../../../src/core/calls/call-job.ts'
+import type { Offer } from '../../../../src/core/catalog/catalog.ts'
+import { picoUsdPerToken } from '../../../../src/core/kernel/money.ts'
 import type { BreakerBoard } from '../../../../src/offer-health/circuit-breaker/breaker-board.ts'
 import { KeyBoard } from '../../../../src/offer-health/key-board.ts'
 import { KeyHealth } from '../../../../src/offer-health/key-health.ts'
@@ -58,6 +60,8 @@ const key = (id: string, changes: Partial<PlatformKey> = {}): PlatformKey => ({
   state: 'active',
   requestsPerMinute: null,
   tokensPerMinute: null,
+  usdPerDay: null,
+  usdPerMonth: null,
   ...changes,
 })
 
@@ -128,16 +132,18 @@ async function run({
   offers = ['alpha/large', 'beta/large'],
   candidates,
   isBudgetLeft = true,
+  changes = {},
 }: {
   pool?: PlatformKey[]
   offers?: string[]
   candidates?: Array<Partial<Candidate>>
   isBudgetLeft?: boolean
+  changes?: Partial<Offer>
 } = {}) {
   const report = vi.fn()
   const catalog = snapshot(
     [],
-    offers.map((id) => offerAt(id.startsWith('alpha') ? alpha.baseUrl : beta.baseUrl, {}, id)),
+    offers.map((id) => offerAt(id.startsWith('alpha') ? alpha.baseUrl : beta.baseUrl, changes, id)),
   )
   const chain = createAttemptChain({
     ...UNMEASURED,
@@ -331,4 +337,27 @@ test('a key takes no more calls in a minute than its limits, also if it is the o
   expect((await run({ pool: pool.slice(0, 1) })).attempts).toEqual(['beta/large ok '])
   nowMs += 1
   expect((await run({ pool: pool.slice(0, 1) })).attempts).toEqual(['alpha/large ok one'])
+})
+
+test('a key takes no more calls in a day than its quota in USD, and an alarm says once that none is left', async () => {
+  const pool = [key('one', { usdPerDay: 2 }), key('two', { usdPerMonth: 1 })]
+  // 18 tokens cost 1.80 USD.
+  const tenCents = picoUsdPerToken(100_000_000_000n)
+  const changes = { cost: { prompt: tenCents, completion: tenCents } }
+  nowMs = Date.parse('2026-11-28T23:00:00Z')
+  const served: string[] = []
+  for (let call = 0; call < 5; call++) served.push((await run({ pool, changes })).attempts[0]!)
+  expect(served).toEqual([
+    ...['alpha/large ok one', 'alpha/large ok one', 'alpha/large ok two'],
+    ...['beta/large ok ', 'beta/large ok '],
+  ])
+  expect(alarms).toEqual([
+    expect.objectContaining({
+      ...{ alarm: 'platform-keys-resting', subject: 'alpha/large', until: '2026-11-29T00:00:00.000Z' },
+    }),
+  ])
+  nowMs = Date.parse('2026-11-29T00:00:00Z')
+  expect((await run({ pool, changes })).attempts).toEqual(['alpha/large ok one'])
+  nowMs = Date.parse('2026-12-01T00:00:00Z')
+  expect((await run({ pool: pool.slice(1), changes })).attempts).toEqual(['alpha/large ok two'])
 })

@@ -33,7 +33,7 @@ export function KeyPoolPanel({ provider }: { provider: ProviderView }) {
           Name: (key) => <TwoLines second={`…${key.last4}`}>{key.name || key.id}</TwoLines>,
           State: (key) => stateText(key),
           Weight: ({ weight }) => formatCount(weight),
-          'A minute': (key) => limitsText(key),
+          Limits: (key) => limitsText(key),
           '': (key) => <KeyActions provider={provider} poolKey={key} />,
         }}
         numeric={['Weight']}
@@ -50,10 +50,13 @@ function stateText({ usable, state, health }: PoolKeyView): string {
   return health ? `${HEALTH[health.reason]} until ${formatMoment(health.until)}` : 'active'
 }
 
-function limitsText({ requests_per_minute: requests, tokens_per_minute: tokens }: PoolKeyView): string {
+function limitsText(key: PoolKeyView): string {
+  const { requests_per_minute: requests, tokens_per_minute: tokens, usd_per_day, usd_per_month } = key
   const limits = [
-    requests !== null && `${formatCount(requests)} requests`,
-    tokens !== null && `${formatCount(tokens)} tokens`,
+    requests !== null && `${formatCount(requests)} requests a minute`,
+    tokens !== null && `${formatCount(tokens)} tokens a minute`,
+    usd_per_day !== null && `$${formatCount(usd_per_day)} a day`,
+    usd_per_month !== null && `$${formatCount(usd_per_month)} a month`,
   ]
   return limits.filter((limit) => limit !== false).join(', ') || 'no limit'
 }
