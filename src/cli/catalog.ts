@@ -31,7 +31,6 @@ import {
   invalidDocument,
   listEdits,
   openCatalog,
-  recordAction,
   revertEdits,
   showRateHistory,
 } from './catalog-edits.ts'
@@ -81,7 +80,6 @@ export async function catalog(args: string[], environment: NodeJS.ProcessEnv): P
         provider: required(argument),
         model: flags.model,
         folder: resolve(environment.INIT_CWD ?? '', catalogConfig(environment).dataDir, 'provider-checks'),
-        record: (action) => recordAction(action, environment),
       })
     }
     case 'refresh': {

@@ -5,7 +5,7 @@ import { organisationOf } from '../helpers/organisation.ts'
 import { expectAccessible } from './accessibility.ts'
 import { testConsole } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
-import { exactAmount } from './on-screen.ts'
+import { exactAmount, stat } from './on-screen.ts'
 import { lendSession, testSampleAccount } from './sample-account.ts'
 
 const { stack, browser } = testConsole()
@@ -64,4 +64,13 @@ test('the budget of a member is set on the page of members, which shows what is 
   expect(memberBudgets.map(({ monthlyBudgetPico }) => monthlyBudgetPico)).toEqual([parseUsd('12.50')])
   await expectGoodPage(ofOwner, page.url(), 'Members')
   expect(watch.problems).toEqual([])
+  // The member sees it where they work.
+  const ofMember = await browser.open(stack.url)
+  await lendSession(ofMember, members.developer, stack.url)
+  await ofMember.page.goto(`${stack.url}/dashboard`)
+  const tile = stat(ofMember.page, 'Your budget left')
+  await expect.poll(() => exactAmount(tile)).toBe(parseUsd('12.50'))
+  await ofMember.page.getByText(/of \$12\.50 spent; resets /).waitFor()
+  await expectGoodPage(ofMember, ofMember.page.url(), 'Dashboard')
+  expect(ofMember.watch.problems).toEqual([])
 })

@@ -125,6 +125,7 @@ describe('limits of a key', () => {
     const response = await caller(stack, limited)({ model: 'test/plain', max_tokens: 1_000 })
     const error = await expectError(response, 402, 'key_limit_exceeded')
     expect(error.type).toBe('billing_error')
+    expect(error.message).toMatch(/^The key's spending limit does not cover .* Raise it under API keys/)
     expect(error.metadata).toEqual({
       required_usd: expect.stringMatching(/^0\.00\d+$/),
       available_usd: '0.0001',

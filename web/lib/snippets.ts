@@ -16,11 +16,11 @@ export const SNIPPET_LANGUAGES: ReadonlyArray<{ id: SnippetLanguage; name: strin
   { id: 'python', name: 'Python' },
 ]
 
-const PROMPT = 'Why do trains need shunting yards?'
+export const SNIPPET_PROMPT = 'Why do trains need shunting yards?'
 
 /** A first call, ready to paste. Values are quoted for their language, so none can break out of its string. */
 export function snippet(language: SnippetLanguage, facts: SnippetFacts): string {
-  const { origin, apiKey, model, prompt = PROMPT } = facts
+  const { origin, apiKey, model, prompt = SNIPPET_PROMPT } = facts
   const quoted = (text: string) => JSON.stringify(text)
   switch (language) {
     case 'curl':

@@ -3,15 +3,16 @@ import { Link } from '@tanstack/react-router'
 import { Check, MessageSquareText } from 'lucide-react'
 import { type ReactNode, useMemo } from 'react'
 import type { FreeCreditState } from '../../src/core/api/sessions.ts'
-import { callsQuery, keysQuery, sessionQuery, usageQuery } from '../api/queries.ts'
+import { callsQuery, keysQuery, membersQuery, sessionQuery, usageQuery } from '../api/queries.ts'
 import { SpendByDay } from '../components/chart/spend-by-day.tsx'
 import { EmptyState, Note, QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { accountCallRow, CallTable } from '../components/table/call-table.tsx'
+import { BudgetBar } from '../components/text/budget-bar.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
 import { forecastText } from '../lib/forecast.ts'
-import { daysOf, formatCount, lastDays } from '../lib/format.ts'
+import { daysOf, formatCount, formatMoment, lastDays } from '../lib/format.ts'
 import { whyNoFreeCredit } from '../lib/free-credit.ts'
 
 const DAYS = 30
@@ -23,8 +24,11 @@ export function DashboardPage() {
   const span = useMemo(() => lastDays(DAYS, new Date()), [])
   const usage = useQuery(usageQuery(span, 'day'))
   const calls = useQuery(callsQuery({}, CALLS_SHOWN))
+  const members = useQuery({ ...membersQuery, enabled: session?.account.is_organisation ?? false })
   if (!session) return null
   const { account, balance, permissions } = session
+  const own = account.is_organisation ? members.data?.data.find(({ is_you: isYou }) => isYou) : undefined
+  const budget = own?.monthly_budget_usd == null ? null : own
   const [mayCall, mayPay] = [permissions.includes('keys'), permissions.includes('billing')]
   const latest = calls.data?.data
   return (
@@ -44,7 +48,7 @@ export function DashboardPage() {
               </Link>
             )}
             {mayCall && latest?.length === 0 && (
-              <Link to="/keys" className="button button-primary">
+              <Link to="/keys" search={{ new: '1' }} className="button button-primary">
                 Create API key
               </Link>
             )}
@@ -54,10 +58,20 @@ export function DashboardPage() {
       <Stats
         rows={{
           Available: <Money usd={balance.available_usd} />,
+          ...(budget && { 'Your budget left': <Money usd={budget.remaining_usd} /> }),
           [`Spent in ${DAYS} days`]: <Money usd={usage.data?.total.cost_usd} />,
           [`Calls in ${DAYS} days`]: usage.data ? formatCount(usage.data.total.calls) : '–',
         }}
         notes={{
+          'Your budget left': budget?.monthly_budget_usd && (
+            <span className="stack gap-1">
+              <span>
+                <Money usd={budget.spent_usd} /> of <Money usd={budget.monthly_budget_usd} /> spent; resets{' '}
+                {formatMoment(members.data!.budgets_reset_at)}
+              </span>
+              <BudgetBar spent={budget.spent_usd} limit={budget.monthly_budget_usd} />
+            </span>
+          ),
           Available:
             balance.held_usd === '0.00' ? (
               forecastText(balance.available_usd, usage.data?.data ?? [], new Date())
@@ -150,13 +164,16 @@ function FirstSteps({ mayUse, mayPay }: { mayUse: boolean; mayPay: boolean }) {
           )}
         </Step>
         <Step number={2} done={hasKey}>
-          <Link to="/keys">Create an API key.</Link> It is shown once, with a ready-made example call.
+          <Link to="/keys" search={{ new: '1' }}>
+            Create an API key.
+          </Link>{' '}
+          It is shown once, with an example call that you can run there.
         </Step>
         <Step number={3}>
-          Make a call: paste the example into a terminal, or use <Link to="/playground">the playground</Link>.
+          Make a call: run the example, or use <Link to="/playground">the playground</Link>.
         </Step>
         <Step number={4}>
-          See its exact cost under <Link to="/usage">UsageView</Link>.
+          See its exact cost under <Link to="/usage">Usage</Link>.
         </Step>
       </ol>
     </Panel>

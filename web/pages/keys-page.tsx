@@ -46,7 +46,7 @@ export function KeysPage() {
           )
         }
       </QueryView>
-      {creating.isOpen && <NewKeyDialog defaults={query.data?.defaults} onClose={creating.close} />}
+      {creating.isOpen && query.data && <NewKeyDialog list={query.data} onClose={creating.close} />}
     </>
   )
 }

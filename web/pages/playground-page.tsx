@@ -47,7 +47,7 @@ const NoKey = () => (
     <EmptyState
       icon={KeyRound}
       action={
-        <Link to="/keys" className="button button-primary">
+        <Link to="/keys" search={{ new: '1' }} className="button button-primary">
           Create a key
         </Link>
       }

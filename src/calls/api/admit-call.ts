@@ -407,6 +407,13 @@ const BUDGETS: Record<BudgetScope, string> = {
   account: "The account's monthly spend cap",
 }
 
+/** Where each is raised, in the console. */
+const RAISED: Partial<Record<BudgetScope, string>> = {
+  key: 'Raise it under API keys',
+  member: 'An owner or admin raises it under Members',
+  account: 'Raise it under Billing, Limits',
+}
+
 /** The error for a call that a budget does not cover: the owner of the budget, and when it resets. */
 function budgetRefusal(
   { scope, period }: RunningBudget,
@@ -418,7 +425,7 @@ function budgetRefusal(
   const lower = affordableTokens > 0 ? ', or lower the token limit' : ''
   return new ApiError(
     'key_limit_exceeded',
-    `${BUDGETS[scope]} does not cover the maximum cost of this call.${reset} Raise it${lower}.`,
+    `${BUDGETS[scope]} does not cover the maximum cost of this call.${reset} ${RAISED[scope] ?? 'Raise it'}${lower}.`,
     { metadata: { ...metadata, limited_by: scope, ...(resetsAt !== null && { resets_at: resetsAt }) } },
   )
 }

@@ -38,6 +38,8 @@ export const MemberView = Type.Object({
   monthly_budget_usd: nullable(DecimalUsd),
   /** Spending of this month (UTC). */
   spent_usd: DecimalUsd,
+  /** What is left of the budget, before the holds of running calls; null: no budget. */
+  remaining_usd: nullable(DecimalUsd),
   /** Number of unrevoked keys that the member created. */
   keys: Type.Integer(),
   joined_at: IsoTime,

@@ -354,8 +354,9 @@ describe('the budget of a member', () => {
     expect(rowOf(developer)).toMatchObject({
       monthly_budget_usd: '0.00',
       spent_usd: formatUsd(_sum.chargePico ?? 0n),
+      remaining_usd: '0.00',
     })
-    expect(rowOf(owner)).toMatchObject({ monthly_budget_usd: null, spent_usd: '0.00' })
+    expect(rowOf(owner)).toMatchObject({ monthly_budget_usd: null, spent_usd: '0.00', remaining_usd: null })
     expect(Date.parse(list.budgets_reset_at)).toBeGreaterThan(Date.now())
 
     // Who takes over the keys takes over what they spent.

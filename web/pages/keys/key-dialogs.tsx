@@ -4,18 +4,19 @@ import { ConfirmDialog, FormDialog, SecretDialog } from '../../components/feedba
 import { AgentSetups, Snippets } from '../../components/text/snippets.tsx'
 import { formatMoment } from '../../lib/format.ts'
 import { changedSettings, KeyInputs, keyFields, NEW_KEY, valuesOf } from './key-fields.tsx'
+import { RunIt } from './run-it.tsx'
 
 const STALE = ['/console/api/keys']
 
-/** Asks for the name and the limits of a new key, and shows its secret once. */
-export function NewKeyDialog(props: { defaults: KeyList['defaults'] | undefined; onClose: () => void }) {
-  const { defaults, onClose } = props
+/** Asks for the name and the limits of a new key, and shows its secret once, with a first call to run at once. */
+export function NewKeyDialog({ list, onClose }: { list: KeyList; onClose: () => void }) {
+  const name = list.data.length === 0 ? 'First key' : ''
   return (
     <FormDialog
       title="Create API key"
       submit="Create key"
       pending="Creating …"
-      fields={keyFields(NEW_KEY, defaults)}
+      fields={keyFields({ ...NEW_KEY, name }, list.defaults)}
       send={(values) =>
         requestJson<CreatedKey>('POST', '/console/api/keys', {
           name: '',
@@ -23,10 +24,11 @@ export function NewKeyDialog(props: { defaults: KeyList['defaults'] | undefined;
         } satisfies NewKeyBody)
       }
       stale={STALE}
-      then={({ secret }, close) => (
+      then={({ secret, key }, close) => (
         <SecretDialog {...SECRET} title="Save your API key" wide secret={secret} onClose={close}>
           <h3>Make a first call</h3>
           <Snippets apiKey={secret} />
+          <RunIt keyId={key.id} />
           <h3>Use it with</h3>
           <AgentSetups apiKey={secret} />
         </SecretDialog>

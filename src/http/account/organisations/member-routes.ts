@@ -18,7 +18,7 @@ import { allowancePeriod } from '../../../core/billing/allowance-period.ts'
 import { MONTHLY } from '../../../core/billing/budget.ts'
 import { normalizeEmail } from '../../../core/kernel/email-address.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
-import { formatUsd } from '../../../core/kernel/money.ts'
+import { formatUsd, formatUsdOrNull } from '../../../core/kernel/money.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
 import { OfId } from '../../page.ts'
 import { actingOn, refuseUnpermitted } from '../../plugins/session.ts'
@@ -48,12 +48,16 @@ export const memberRoutes: FastifyPluginAsyncTypebox = async (app) => {
       spend.byMember(id, month),
     ])
     return {
-      data: found.map(({ personId, email, role, monthlyBudgetPico: budget, keys, joinedAt }) => ({
-        ...{ id: personId, email, role, keys, joined_at: isoTime(joinedAt) },
-        is_you: personId === person.id,
-        monthly_budget_usd: budget === null ? null : formatUsd(budget),
-        spent_usd: formatUsd(spent.get(personId) ?? 0n),
-      })),
+      data: found.map(({ personId, email, role, monthlyBudgetPico: budget, keys, joinedAt }) => {
+        const spentPico = spent.get(personId) ?? 0n
+        return {
+          ...{ id: personId, email, role, keys, joined_at: isoTime(joinedAt) },
+          is_you: personId === person.id,
+          monthly_budget_usd: formatUsdOrNull(budget),
+          spent_usd: formatUsd(spentPico),
+          remaining_usd: budget === null ? null : formatUsd(budget > spentPico ? budget - spentPico : 0n),
+        }
+      }),
       invitations: invited.map(invitationView),
       budgets_reset_at: isoTime(month.endsAt ?? 0),
     }
@@ -80,7 +84,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const budgetPico = readUsd(request.body.monthly_budget_usd)
     await monthlyBudgets.setMemberBudget(organisationId, request.params.id, budgetPico)
     await app.recordAction(request, 'member.budget_set', request.params.id, {
-      monthly_budget_usd: budgetPico === null ? null : formatUsd(budgetPico),
+      monthly_budget_usd: formatUsdOrNull(budgetPico),
     })
     return reply.code(204).send()
   })
