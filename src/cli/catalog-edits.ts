@@ -10,7 +10,7 @@ import { documentChanges } from '../core/catalog/document-changes.ts'
 import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import { editsView } from '../http/admin/catalog-routes.ts'
-import { createAuditLog } from '../operators/audit-log.ts'
+import { type AuditedAction, createAuditLog } from '../operators/audit-log.ts'
 import {
   type AnnouncedEdits,
   type CatalogManagement,
@@ -97,6 +97,18 @@ export const listEdits = (environment: NodeJS.ProcessEnv): Promise<CommandOutput
       text: versions.map(line).join('\n') || 'No edits yet.',
     }
   })
+
+/** Records what a command did in the audit log; nowhere without a database. */
+export async function recordAction(action: AuditedAction, environment: NodeJS.ProcessEnv): Promise<void> {
+  if (!environment.DATABASE_URL) return
+  await withClients(readConfig(environment), NAME, ({ postgres }) =>
+    createAuditLog(postgres, pino({ level: 'silent' })).auditedAction(
+      commandOperator(),
+      action,
+      async () => undefined,
+    ),
+  )
+}
 
 /** `catalog history MODEL`: the rates of a model, newest first. */
 export const showRateHistory = (modelId: string, environment: NodeJS.ProcessEnv): Promise<CommandOutput> =>

@@ -31,6 +31,7 @@ import {
   invalidDocument,
   listEdits,
   openCatalog,
+  recordAction,
   revertEdits,
   showRateHistory,
 } from './catalog-edits.ts'
@@ -80,6 +81,7 @@ export async function catalog(args: string[], environment: NodeJS.ProcessEnv): P
         provider: required(argument),
         model: flags.model,
         folder: resolve(environment.INIT_CWD ?? '', catalogConfig(environment).dataDir, 'provider-checks'),
+        record: (action) => recordAction(action, environment),
       })
     }
     case 'refresh': {

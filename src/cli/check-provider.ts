@@ -1,8 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { PROVIDER_CHECK } from '../core/api/offers.ts'
 import { type CatalogSnapshot, findModel, type Offer } from '../core/catalog/catalog.ts'
 import { secretsIn } from '../core/catalog/provider-credentials.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import type { AuditedAction } from '../operators/audit-log.ts'
 import { checkProvider, type FeatureFinding } from '../providers/check/check-provider.ts'
 import { checkListedPrice } from '../providers/check/listed-price.ts'
 import { type RecordedExchange, recordingTransport } from '../providers/check/recording-transport.ts'
@@ -24,6 +26,8 @@ interface CheckOptions {
   model: string | undefined
   /** Where results are written, one file a day and provider, and beside it the exchanges that were not expected. */
   folder: string
+  /** Records the result for the console. */
+  record: (action: AuditedAction) => Promise<void>
 }
 
 /** `catalog check PROVIDER`: calls the provider with the operator's key, for at most a cent. */
@@ -65,6 +69,11 @@ export async function checkCommand(options: CheckOptions): Promise<CommandOutput
     const wrong = findings.filter(isWrong)
     const lines = exchanges.map((exchange) => JSON.stringify(redacted(exchange, secretsOf(key, offer))))
     if (wrong.length > 0) await writeFile(`${name}.jsonl`, `${lines.join('\n')}\n`)
+    const details = { model: model.id, cost_usd: result.cost_usd, ...featuresByResult(findings) }
+    const unrecorded = await options.record({ action: PROVIDER_CHECK, target: provider, details }).then(
+      () => [],
+      (error: Error) => [`The console does not show it: ${error.message}`],
+    )
     return {
       data: { ...result, file: `${name}.json` },
       text: [
@@ -73,12 +82,20 @@ export async function checkCommand(options: CheckOptions): Promise<CommandOutput
           ({ feature, result: how, found }) => `${how.padEnd(9)} ${feature.padEnd(20)} ${found}`,
         ),
         `Written to ${name}.json${wrong.length > 0 ? ', what was sent and received to the .jsonl beside it' : ''}.`,
+        ...unrecorded,
       ].join('\n'),
       failed: findings.some(({ result: how }) => how === 'fails'),
     }
   } finally {
     await transport.close()
   }
+}
+
+/** The names of the features by how they were found, as the audit log and the console have them. */
+function featuresByResult(findings: readonly FeatureFinding[]) {
+  const of = (result: FeatureFinding['result']) =>
+    findings.filter((finding) => finding.result === result).map(({ feature }) => feature)
+  return { ok: of('ok'), differs: of('differs'), fails: of('fails'), left_out: of('left out') }
 }
 
 /** The offer of the model, or of the cheapest chat of the provider. */

@@ -302,6 +302,17 @@ describe('a cloud with a stored key', () => {
     },
   )
 
+  test('is checked by a command, whose result its page shows', async () => {
+    expect(await provider('cloudbedrock')).toMatchObject({ credentials: 'aws', check: null })
+    const { json } = await stack.command('catalog', 'check', 'cloudbedrock')
+    const { check } = await provider('cloudbedrock')
+    expect(check).toMatchObject({ model: 'cloud/bedrock', left_out: expect.arrayContaining(['images']) })
+    expect(check!.ok).toEqual(expect.arrayContaining(['completion', 'tools', 'refusal of a key']))
+    expect(check!.fails).toEqual([])
+    const found = [...check!.ok, ...check!.differs, ...check!.left_out]
+    expect(found).toHaveLength((json.findings as object[]).length)
+  })
+
   test('that refuses the signature is left for another provider, and is an error without one', async () => {
     const response = await eventually(async () => {
       const answer = await call({ model: 'cloud/rescued' })

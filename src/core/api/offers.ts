@@ -6,6 +6,8 @@ const Withheld = Type.Enum(['no_key', 'loss', 'disabled', 'unlisted'])
 
 const BreakerReason = Type.Enum(['failing', 'refused', 'underestimated'])
 
+const CloudKind = Type.Enum(['aws', 'google', 'azure'])
+
 const BreakerLevel = Type.Enum(['offer', 'provider'])
 
 export const CallCounts = Type.Object({
@@ -168,6 +170,21 @@ export const PlatformKeyStored = Type.Object({
 })
 export type PlatformKeyStored = Static<typeof PlatformKeyStored>
 
+/** The audited action that holds the result of a check. */
+export const PROVIDER_CHECK = 'provider.check'
+
+/** The latest `catalog check` of a provider: the names of features by how they were found. */
+export const ProviderCheckView = Type.Object({
+  at: IsoTime,
+  model: Type.String(),
+  ok: Type.Array(Type.String()),
+  differs: Type.Array(Type.String()),
+  fails: Type.Array(Type.String()),
+  /** The model has them not, or they would have cost too much. */
+  left_out: Type.Array(Type.String()),
+})
+export type ProviderCheckView = Static<typeof ProviderCheckView>
+
 /** GET /admin/api/providers: `List<ProviderView>`. */
 export const ProviderView = Type.Object({
   id: Type.String(),
@@ -175,7 +192,11 @@ export const ProviderView = Type.Object({
   wire: Type.String(),
   zdr: Type.Boolean(),
   data_collection: Type.Enum(['allow', 'deny']),
+  /** The cloud whose signature or token its key becomes; null: the key is sent. */
+  credentials: nullable(CloudKind),
   key: PlatformKeyView,
+  /** Null: it was never checked. */
+  check: nullable(ProviderCheckView),
   offers: Type.Number(),
   shared_offers: Type.Number(),
   /** Number of offers in each state. */

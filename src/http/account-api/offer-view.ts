@@ -84,7 +84,7 @@ export function providerView(
   provider: Provider,
   offers: readonly Offer[],
   known: OfferKnowledge,
-): ProviderView {
+): Omit<ProviderView, 'check'> {
   const states = { ready: 0, probe: 0, 'rate-limited': 0, down: 0 }
   for (const offer of offers) states[healthView(offer.id, known.health).state]++
   const stats = offers.map((offer) => known.measures.stats(offer.id))
@@ -95,6 +95,7 @@ export function providerView(
     wire: provider.wire,
     zdr: provider.zdr,
     data_collection: provider.dataCollection,
+    credentials: provider.credentials?.kind ?? null,
     key: platformKeyView(provider, known),
     offers: offers.length,
     shared_offers: offers.filter((offer) => offer.shared).length,

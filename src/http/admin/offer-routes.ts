@@ -6,6 +6,8 @@ import {
   MovingOffer,
   MovingProvider,
   OfferView,
+  PROVIDER_CHECK,
+  type ProviderCheckView,
   ProviderHourView,
   ProviderView,
 } from '../../core/api/offers.ts'
@@ -14,6 +16,7 @@ import { List } from '../../core/api/shared.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { HOUR_MS, isoTime } from '../../core/kernel/time.ts'
+import type { OperatorAction } from '../../operators/audit-log.ts'
 import { offerViews, providerView } from '../account-api/offer-view.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
@@ -30,7 +33,7 @@ const EMPTY_HOUR = { succeeded: 0, failed: 0, firstTokenP50Ms: null, firstTokenP
 export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { providerHours } = app.billing
   const { snapshot: catalog, offers } = app.catalog
-  const { offerManagement, hostClock: clock } = app.operators
+  const { auditLog, offerManagement, hostClock: clock } = app.operators
   const offersByProvider = (): Map<string, Offer[]> =>
     Map.groupBy(catalog().offers.values(), ({ provider }) => provider.id)
   const enabling = {
@@ -43,7 +46,7 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
       .filter(({ id }) => query.model === undefined || query.model === id)
       .flatMap((model) => offerViews(model, offers))
       .filter(({ provider }) => query.provider === undefined || query.provider === provider)
-  const listProviders = (): ProviderView[] =>
+  const listProviders = () =>
     [...offersByProvider().values()].map((own) => providerView(own[0]!.provider, own, offers))
 
   app.get(
@@ -85,7 +88,18 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
       ...needs('read'),
       schema: { querystring: Type.Object({}, CLOSED), response: { 200: List(ProviderView) } },
     },
-    async () => ({ object: 'list' as const, data: listProviders() }),
+    async () => {
+      const providers = listProviders()
+      const checks = await auditLog.latest(
+        PROVIDER_CHECK,
+        providers.map(({ id }) => id),
+      )
+      const checkOf = (id: string) => checkView(checks.find(({ target }) => target === id))
+      return {
+        object: 'list' as const,
+        data: providers.map((each) => ({ ...each, check: checkOf(each.id) })),
+      }
+    },
   )
 
   app.get(
@@ -129,6 +143,10 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   })
 }
 
+/** The latest check, as its command recorded it. */
+const checkView = (action: OperatorAction | undefined): ProviderCheckView | null =>
+  action ? { ...(action.details as Omit<ProviderCheckView, 'at'>), at: isoTime(action.at) } : null
+
 const hourView = ({ hourMs, ...hour }: Omit<ProviderHour, 'providerId'>): ProviderHourView => ({
   at: isoTime(hourMs),
   succeeded: hour.succeeded,
@@ -139,7 +157,9 @@ const hourView = ({ hourMs, ...hour }: Omit<ProviderHour, 'providerId'>): Provid
 
 const wasTried = ({
   last_ten_minutes: { success, failure, rate_limited: limited },
-}: OfferView | ProviderView) => success + failure + limited > 0
+}: Pick<OfferView, 'last_ten_minutes'>) => success + failure + limited > 0
+
+type Provider = ReturnType<typeof providerView>
 
 const movingOffer = (offer: OfferView): MovingOffer => ({
   id: offer.id,
@@ -150,7 +170,7 @@ const movingOffer = (offer: OfferView): MovingOffer => ({
   tokens_per_second: offer.tokens_per_second,
 })
 
-const movingProvider = (provider: ProviderView): MovingProvider => ({
+const movingProvider = (provider: Provider): MovingProvider => ({
   id: provider.id,
   health: provider.health,
   breaker: provider.breaker,
@@ -162,5 +182,5 @@ const movingProvider = (provider: ProviderView): MovingProvider => ({
 const isMovingOffer = (offer: OfferView): boolean =>
   wasTried(offer) || offer.health.state !== 'ready' || offer.health.breaker !== 'closed'
 
-const isMovingProvider = (provider: ProviderView): boolean =>
+const isMovingProvider = (provider: Provider): boolean =>
   wasTried(provider) || provider.breaker.breaker !== 'closed' || provider.health.ready !== provider.offers

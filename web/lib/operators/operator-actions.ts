@@ -29,6 +29,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'catalog.revert': 'Reverted the catalog',
   'offer.enable': 'Retried an offer',
   'provider.enable': 'Retried a provider',
+  'provider.check': 'Checked a provider',
   'surface.open': 'Opened an endpoint',
   'surface.close': 'Closed an endpoint',
   'topup.refund': 'Refunded a top-up',

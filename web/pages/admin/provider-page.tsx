@@ -8,7 +8,7 @@ import { useOffers, useProviders } from '../../api/use-moving.ts'
 import { Note, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { StateBadge, Stats } from '../../components/text/values.tsx'
-import { formatCount, formatDuration, formatShare, plural } from '../../lib/format.ts'
+import { formatCount, formatDuration, formatMoment, formatShare, plural } from '../../lib/format.ts'
 import { providerChange, withProviderChange } from '../../lib/operators/catalog-edits.ts'
 import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
@@ -69,6 +69,7 @@ export function ProviderPage() {
       />
       {isDisabled && <Note tone="warn">Disabled by the current overrides: it receives no calls.</Note>}
       {provider && <ProviderStats provider={provider} />}
+      {provider && <LatestCheck provider={provider} />}
       <ProviderHistory providerId={id} />
       {provider && <PlatformKeyPanel provider={provider} />}
       {provider && <KeyPoolPanel provider={provider} />}
@@ -100,6 +101,24 @@ function ProviderStats({ provider }: { provider: ProviderView }) {
         'Offers in use': <OffersHealth health={provider.health} />,
       }}
     />
+  )
+}
+
+/** When `catalog check` called it last, and the features by how they were found. */
+function LatestCheck({ provider: { id, check } }: { provider: ProviderView }) {
+  if (check === null)
+    return (
+      <p className="text-sm text-muted">
+        Its features were not checked yet: <code>npm run catalog -- check {id}</code>
+      </p>
+    )
+  const found = { ok: check.ok, differs: check.differs, fails: check.fails, 'left out': check.left_out }
+  const words = Object.entries(found).filter(([, features]) => features.length > 0)
+  return (
+    <p className="text-sm text-muted">
+      Checked {formatMoment(check.at)} with {check.model}:{' '}
+      {words.map(([result, features]) => `${result}: ${features.join(', ')}`).join('; ')}
+    </p>
   )
 }
 

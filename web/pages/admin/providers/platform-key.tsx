@@ -9,11 +9,15 @@ import { ActorName } from '../operators/audit-log.tsx'
 
 /** The gateway's own key at a provider: where it is from, and forms to store and remove one. */
 export function PlatformKeyPanel({ provider }: { provider: ProviderView }) {
-  const { key } = provider
+  const { key, credentials } = provider
   if (key.source === 'not_needed')
     return (
       <Panel title="Key" padded>
-        <p>This provider needs no key.</p>
+        <p>
+          {credentials
+            ? `The gateway signs in at ${CLOUDS[credentials]} with the identity of its machine.`
+            : 'This provider needs no key.'}
+        </p>
       </Panel>
     )
   return (
@@ -44,6 +48,7 @@ export function PlatformKeyPanel({ provider }: { provider: ProviderView }) {
       <Facts
         rows={{
           'In use': sourceText(key),
+          Credentials: credentials && CLOUDS[credentials],
           Stored: key.stored && (
             <>
               <code>…{key.stored.last4}</code>, {formatMoment(key.stored.created_at)}, by{' '}
@@ -61,6 +66,8 @@ export function PlatformKeyPanel({ provider }: { provider: ProviderView }) {
     </Panel>
   )
 }
+
+const CLOUDS = { aws: 'AWS', google: 'Google Cloud', azure: 'Azure' }
 
 function sourceText({ source, variable }: PlatformKeyView): string {
   switch (source) {
