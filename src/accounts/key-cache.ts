@@ -47,13 +47,22 @@ export interface KeyRecord extends LimitSettings {
   scopes: readonly KeyScope[]
   /** Retention of prompts and completions in days. Absent: not kept. */
   promptLogDays?: number
+  /** How old a cached response may be that answers a call without a header about it. Absent: none answers it. */
+  cacheSeconds?: number
 }
 
 /** A key as PostgreSQL has it. */
 export interface FoundKey
   extends Omit<
     KeyRecord,
-    'keyId' | 'operator' | 'memberBudget' | 'expiresAt' | 'allowList' | 'scopes' | 'promptLogDays'
+    | 'keyId'
+    | 'operator'
+    | 'memberBudget'
+    | 'expiresAt'
+    | 'allowList'
+    | 'scopes'
+    | 'promptLogDays'
+    | 'cacheSeconds'
   > {
   id: string
   operator: (NonNullable<KeyRecord['operator']> & { state: 'active' | 'disabled' }) | null
@@ -71,6 +80,7 @@ export interface FoundKey
   allowedModels: string[]
   allowedProviders: string[]
   promptLogDays: number | null
+  cacheSeconds: number | null
   /** When the secret that it was found by ends; absent: with the key. */
   secretUntil?: Date
 }
@@ -331,6 +341,7 @@ function toEntry(
       scopes: effectiveScopes(found.scopes, creator?.role ?? null),
       ...(allowList && { allowList }),
       ...(found.promptLogDays !== null && { promptLogDays: found.promptLogDays }),
+      ...(found.cacheSeconds !== null && { cacheSeconds: found.cacheSeconds }),
     },
     owner: ownerOf({ accountState, operator, creator }),
     ...(secretUntil && { secretUntil: secretUntil.getTime() }),

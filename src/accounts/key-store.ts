@@ -58,7 +58,9 @@ export type NewKey = Pick<
   > & { bounds?: SettingBounds }
 
 /** The editable settings of a key; absent: unchanged, null: none. */
-export type KeyEdit = Partial<Omit<NewKey, 'bounds'> & Pick<StoredKey, 'pausedAt' | 'promptLogDays'>>
+export type KeyEdit = Partial<
+  Omit<NewKey, 'bounds'> & Pick<StoredKey, 'pausedAt' | 'promptLogDays' | 'cacheSeconds'>
+>
 
 /** An edit with the authority that makes it. */
 export type AuthorizedEdit = KeyEdit & Partial<Pick<StoredKey, 'pausedBy'> & Pick<NewKey, 'bounds'>>

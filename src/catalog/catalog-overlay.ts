@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { OwnTokens } from '../core/auto/own-tokens.ts'
 import type { CatalogSource } from '../core/catalog/catalog-snapshot.ts'
-import type { KeyLimits } from '../core/routing/key-pool.ts'
+import type { PoolKeyLimits } from '../core/routing/key-pool.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import { followRedis } from '../platform/redis/follow-redis.ts'
 import type { Redis } from '../platform/redis/redis.ts'
@@ -11,7 +11,7 @@ import { CATALOG_CHANNEL, CATALOG_OVERLAY } from '../platform/redis/redis-keys.t
 export type PlatformKeyState = 'active' | 'draining' | 'disabled'
 
 /** A platform key that an operator stored. */
-export interface OverlayPlatformKey extends Partial<KeyLimits> {
+export interface OverlayPlatformKey extends Partial<PoolKeyLimits> {
   providerId: string
   /** Unique among the keys of its provider. Absent in what a version before wrote: MAIN_KEY. */
   id?: string

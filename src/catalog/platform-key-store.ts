@@ -1,5 +1,5 @@
 import { lastCharacters } from '../core/accounts/api-key.ts'
-import type { KeyLimits } from '../core/routing/key-pool.ts'
+import type { PoolKeyLimits } from '../core/routing/key-pool.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
@@ -8,7 +8,7 @@ import { PLATFORM_KEY_PURPOSE, platformKeyContext } from './platform-keys.ts'
 
 /** What operators set of a key besides its secret. */
 export type PlatformKeySettings = Partial<
-  Required<Pick<OverlayPlatformKey, 'name' | 'weight' | 'state'>> & KeyLimits
+  Required<Pick<OverlayPlatformKey, 'name' | 'weight' | 'state'>> & PoolKeyLimits
 >
 
 interface NewPlatformKey extends PlatformKeySettings {

@@ -1,7 +1,7 @@
 import type { Provider } from '../core/catalog/catalog.ts'
 import { keyOrigins } from '../core/catalog/platform-key-variables.ts'
 import { oncePer } from '../core/kernel/once-per.ts'
-import type { KeyLimits, WeightedKey } from '../core/routing/key-pool.ts'
+import type { PoolKeyLimits, WeightedKey } from '../core/routing/key-pool.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
 import type { OverlayPlatformKey, OverlayWatch, PlatformKeyState } from './catalog-overlay.ts'
 
@@ -16,7 +16,7 @@ export const platformKeyContext = (providerId: string, origins: readonly string[
 export const MAIN_KEY = 'main'
 
 /** One of our keys at a provider: `stored` by an operator, otherwise from the environment. */
-export interface PlatformKey extends WeightedKey, KeyLimits {
+export interface PlatformKey extends WeightedKey, PoolKeyLimits {
   source: 'stored' | 'environment'
   secret: string
   state: PlatformKeyState

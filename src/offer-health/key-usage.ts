@@ -1,5 +1,5 @@
 import { DAY_MS, MINUTE_MS, monthStartMs, nextMonthMs } from '../core/kernel/time.ts'
-import type { KeyLimits } from '../core/routing/key-pool.ts'
+import type { PoolKeyLimits } from '../core/routing/key-pool.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { healthKeyUsage } from '../platform/redis/redis-keys.ts'
 
@@ -8,10 +8,10 @@ const LIMITS = [
   { name: 'tokensPerMinute', span: 'minute', what: 'tokens', unit: 1 },
   { name: 'usdPerDay', span: 'day', what: 'costPico', unit: 1e12 },
   { name: 'usdPerMonth', span: 'month', what: 'costPico', unit: 1e12 },
-] as const satisfies ReadonlyArray<{ name: keyof KeyLimits; span: string; what: string; unit: number }>
+] as const satisfies ReadonlyArray<{ name: keyof PoolKeyLimits; span: string; what: string; unit: number }>
 type Limit = (typeof LIMITS)[number]
 
-export interface LimitedKey extends Partial<KeyLimits> {
+export interface LimitedKey extends Partial<PoolKeyLimits> {
   id: string
 }
 

@@ -48,6 +48,8 @@ export const KeyView = Type.Object({
   scopes: Type.Array(Type.String()),
   /** Retention of its prompts and completions in days; null: they are not kept. */
   prompt_log_days: nullable(Type.Number()),
+  /** For how long the same request is answered by the first response, unless its header says otherwise; null: it is not. */
+  cache_seconds: nullable(Type.Number()),
   expires_at: nullable(Type.String()),
   created_at: Type.String(),
   revoked_at: nullable(Type.String()),
@@ -144,6 +146,7 @@ export const KeyEditBody = Type.Object(
     ...SCOPES_FIELD,
     /** 1 to 30: keeps prompts and completions of later calls. Null: keeps none. */
     prompt_log_days: count(30),
+    cache_seconds: count(86_400),
   },
   CLOSED,
 )

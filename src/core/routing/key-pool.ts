@@ -8,7 +8,7 @@ export interface WeightedKey {
 }
 
 /** What operators let a key be used for at most in a calendar minute, day or month (UTC); null: not limited. */
-export interface KeyLimits {
+export interface PoolKeyLimits {
   requestsPerMinute: number | null
   tokensPerMinute: number | null
   /** Whole USD at the provider's price. */

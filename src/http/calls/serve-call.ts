@@ -175,7 +175,7 @@ function callerOf(
     bodyBytes: request.bodyBytes,
     labels: readCallLabels(request.headers, request.body, { preset: preset?.label, session }),
     conversation: isTraced() ? session : undefined,
-    cacheSeconds: isCacheable ? cacheSeconds(request) : undefined,
+    cacheSeconds: isCacheable ? cacheSeconds(request, key) : undefined,
     surface: request.routeOptions.url,
     noteRate: request.noteRate.bind(request),
   }
@@ -236,10 +236,10 @@ function idempotencyKey({ headers }: FastifyRequest): string | null {
 /** Maximum age of a cached response, a day. */
 const CACHE_SECONDS_MAX = 86_400
 
-/** How old a response from the cache may be, by the header `x-shuntyard-cache`; undefined: the call does not use it. */
-function cacheSeconds({ headers }: FastifyRequest): number | undefined {
+/** How old a response from the cache may be, by the header `x-shuntyard-cache`, else the key; undefined: the call does not use it. */
+function cacheSeconds({ headers }: FastifyRequest, key: StandardKey): number | undefined {
   const given = headers['x-shuntyard-cache']
-  if (given === undefined) return undefined
+  if (given === undefined) return key.cacheSeconds
   const seconds = /^\d{1,5}$/.test(String(given)) ? Number(given) : Number.NaN
   if (!(seconds <= CACHE_SECONDS_MAX))
     throw invalid('x-shuntyard-cache', `\`x-shuntyard-cache\` must be seconds, 0 to ${CACHE_SECONDS_MAX}.`)

@@ -3,7 +3,7 @@ import pino from 'pino'
 import { describe, expect, test } from 'vitest'
 import type { CallSessionDetail, CallSessionList } from '../../../src/core/api/call-sessions.ts'
 import type { AccountCall, CallDetail } from '../../../src/core/api/calls.ts'
-import type { CreatedKey } from '../../../src/core/api/keys.ts'
+import type { CreatedKey, KeyView } from '../../../src/core/api/keys.ts'
 import type { LiveBalance, SessionView } from '../../../src/core/api/sessions.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../../src/core/kernel/money.ts'
 import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
@@ -287,6 +287,30 @@ test('calls that name one session are its conversation, summed and in their orde
   })
   const { client: stranger } = await withKey()
   await expectError(await stranger.ask(address), 404, 'not_found')
+})
+
+test('a key with a response cache answers the same request again, unless its header or its holder says otherwise', async () => {
+  const { client, secret, keyId } = await withKey()
+  const change = (seconds: number | null) =>
+    client.json<KeyView>(`/console/api/keys/${keyId}`, { method: 'PATCH', body: { cache_seconds: seconds } })
+  const ask = async (headers = {}) => {
+    const response = await fetch(`${stack.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ model: 'test/one', messages: MESSAGES }),
+    })
+    expect(await response.json()).toMatchObject({ object: 'chat.completion' })
+    return response.headers.get('x-shuntyard-cache')
+  }
+  expect(await ask()).toBeNull()
+  expect(await change(600)).toMatchObject({ cache_seconds: 600 })
+  expect(await ask()).toBe('miss')
+  expect(await ask()).toBe('hit')
+  expect(await ask({ 'x-shuntyard-cache': '0' })).toBeNull()
+  expect(await client.json('/console/api/cached-responses', { method: 'DELETE' })).toEqual({ deleted: 1 })
+  expect(await ask()).toBe('miss')
+  expect(await change(null)).toMatchObject({ cache_seconds: null })
+  expect(await ask()).toBeNull()
 })
 
 describe('a preset', () => {

@@ -1,11 +1,13 @@
 import type { KeyAuthority } from '../../../src/core/accounts/key-authority.ts'
 import type { KeyView } from '../../../src/core/api/keys.ts'
+import { Button } from '../../components/form/button.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Ago, Facts, Stats } from '../../components/text/values.tsx'
 import { formatMoment, plural } from '../../lib/format.ts'
 import { KeyState, SpendingLimit } from './key-table.tsx'
+import { ResponseCacheDialog } from './response-cache-dialog.tsx'
 
 /** What a key spent, and what is left of its limit. */
 export function KeyStats({ apiKey }: { apiKey: KeyView }) {
@@ -29,7 +31,17 @@ export function KeyStats({ apiKey }: { apiKey: KeyView }) {
 export function KeyFacts({ apiKey }: { apiKey: KeyView }) {
   const state = <KeyState apiKey={apiKey} />
   return (
-    <Panel title="Key details" padded>
+    <Panel
+      title="Key details"
+      padded
+      actions={
+        apiKey.state !== 'revoked' && (
+          <Button size="small" dialog={(close) => <ResponseCacheDialog apiKey={apiKey} onClose={close} />}>
+            Response cache
+          </Button>
+        )
+      }
+    >
       <Facts
         wide
         rows={{
@@ -49,6 +61,7 @@ export function KeyFacts({ apiKey }: { apiKey: KeyView }) {
             apiKey.scopes.length === 0 ? 'calls only' : <Names names={['calls', ...apiKey.scopes]} />,
           'Prompt logging':
             apiKey.prompt_log_days === null ? 'off' : `on, kept for ${plural(apiKey.prompt_log_days, 'day')}`,
+          'Response cache': apiKey.cache_seconds === null ? 'off' : plural(apiKey.cache_seconds, 'second'),
           Expires: apiKey.expires_at === null ? 'never' : formatMoment(apiKey.expires_at),
           Created: formatMoment(apiKey.created_at),
           Paused: apiKey.paused_at !== null && pausedText(apiKey.paused_at, apiKey.paused_by),

@@ -46,6 +46,7 @@ export function readKeyEdit(
     ...(body.expires_at !== undefined && { expiresAt: readExpiry(body.expires_at, nowMs) }),
     ...(requests !== undefined && { customerRequestsPerMinute: requests }),
     ...(body.prompt_log_days !== undefined && { promptLogDays: body.prompt_log_days }),
+    ...(body.cache_seconds !== undefined && { cacheSeconds: body.cache_seconds }),
     ...(calls !== undefined && { customerConcurrentCalls: calls }),
   }
 }
