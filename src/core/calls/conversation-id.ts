@@ -54,7 +54,7 @@ export function conversationHash(
 }
 
 /** So much is read at either end of a text. */
-const SAMPLE_CHARS = 2_048
+const SAMPLE_CHARS = 512
 
 /** The start, the end and the length of a message's text, so that a long one costs no more than a short one. */
 function sampleOf({ content }: ChatMessage): string {
