@@ -148,6 +148,7 @@ test('keys are added, rotated and drained without a lost call', async () => {
     expect((await provider('gamma')).shared_offers).toBe(2)
     return held()
   })
+  await admin.send('PATCH', '/providers/gamma/keys/main', { usd_per_day: 50, usd_per_month: 500 })
   const secret = newSecret()
   secrets.push(secret)
   const body = { key: secret, name: 'second', in_place_of: 'main' }
@@ -155,7 +156,10 @@ test('keys are added, rotated and drained without a lost call', async () => {
   expect((await provider('gamma')).key).toMatchObject({
     pool: [
       { id: 'main', state: 'draining', weight: 1, last4: first.secret.slice(-4), health: null },
-      { id: added.id, state: 'active', name: 'second', source: 'stored', usable: true },
+      {
+        ...{ id: added.id, state: 'active', name: 'second', source: 'stored', usable: true },
+        ...{ usd_per_day: 50, usd_per_month: 500 },
+      },
     ],
   })
   const after = await eventually(async () => {
