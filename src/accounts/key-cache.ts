@@ -35,6 +35,8 @@ export interface KeyRecord extends LimitSettings {
   memberBudget: BudgetedKey['memberBudget']
   /** Monthly spending limit of all keys of the account; null: no cap. */
   accountLimitPico: bigint | null
+  /** Absent: none. */
+  groups?: BudgetedKey['groups']
   /** Unix milliseconds; null: never. */
   expiresAt: number | null
   /** The account's BYOK keys without their secrets, for planning a call. */
@@ -330,6 +332,7 @@ function toEntry(
       limitReset: found.limitReset,
       memberBudget: creator?.memberBudget ?? null,
       accountLimitPico: found.accountLimitPico,
+      ...(found.groups?.length && { groups: found.groups }),
       expiresAt: found.expiresAt?.getTime() ?? null,
       requestsPerMinute: found.requestsPerMinute,
       concurrentCalls: found.concurrentCalls,

@@ -8,6 +8,7 @@ import {
 import type { SettingBounds } from '../core/accounts/key-authority.ts'
 import type { MemberRole } from '../core/accounts/member-permissions.ts'
 import type { BudgetedKey } from '../core/billing/budget.ts'
+import type { GroupRule } from '../core/billing/group.ts'
 import { SLOWED_REQUESTS_PER_MINUTE } from '../core/billing/uncharged-cost.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
@@ -35,6 +36,7 @@ export interface KeyWithAccount extends StoredKey {
   creator: KeyCreator | null
   /** The spend cap of the account. */
   accountLimitPico: bigint | null
+  groups: GroupRule[]
   /** Ids of the surfaces that were granted to the key, its account or all accounts. */
   surfaces: string[]
   /** The secret that it was found by was replaced, and is valid until then. */
@@ -54,6 +56,7 @@ export type NewKey = Pick<
       | 'allowedProviders'
       | 'createdBy'
       | 'scopes'
+      | 'project'
     >
   > & { bounds?: SettingBounds }
 
@@ -161,15 +164,18 @@ export function createKeyStore(
   }
 
   const withRelations = async <
-    Key extends Parameters<typeof withAccount>[0] & Parameters<typeof keyCreatorOf>[1],
+    Key extends Parameters<typeof withAccount>[0] &
+      Parameters<typeof keyCreatorOf>[1] &
+      Parameters<typeof groupRulesOf>[1],
   >(
     key: Key,
   ) => {
-    const [creator, grantsToAll] = await Promise.all([
+    const [creator, grantsToAll, groups] = await Promise.all([
       keyCreatorOf(postgres, key),
       postgres.surfaceGrant.findMany({ where: { accountId: null, keyId: null }, ...GRANTS }),
+      groupRulesOf(postgres, key),
     ])
-    return withAccount(key, creator, grantsToAll)
+    return { ...withAccount(key, creator, grantsToAll), groups }
   }
 
   return {
@@ -375,6 +381,21 @@ interface KeyCreator {
 
 /** The data for the holder of a personal account, whose state is the account's own, and for operators, who are above it. */
 const OWNER: KeyCreator = { role: 'owner', isSuspended: false, memberBudget: null }
+
+/** The budget of a key's project, and the account's rules for values. */
+async function groupRulesOf(
+  postgres: Postgres,
+  { accountId, project }: { accountId: string | null; project: string | null },
+): Promise<GroupRule[]> {
+  if (accountId === null) return []
+  const ofProject = project === null ? [] : [{ scope: 'project', value: project }]
+  const rules = await postgres.groupBudget.findMany({
+    where: { accountId, OR: [{ value: '' }, ...ofProject] },
+    select: { scope: true, value: true, tag: true, limitPico: true, limitReset: true },
+    orderBy: { scope: 'asc' },
+  })
+  return rules as GroupRule[]
+}
 
 /** The creator of a key; null for admin keys, which belong to no account. */
 async function keyCreatorOf(

@@ -35,6 +35,7 @@ import { createAccountDeletion } from '../accounts/self-service/account-deletion
 import { createAccountExport } from '../accounts/self-service/account-export.ts'
 import { createBudgetChange, createMonthlyBudgets } from '../accounts/self-service/budget-change.ts'
 import { createEditKey } from '../accounts/self-service/edit-key.ts'
+import { createGroupBudgets } from '../accounts/self-service/group-budgets.ts'
 import { createSessionStore, OPERATOR_SESSION_MS } from '../accounts/session-store.ts'
 import { createSignInService } from '../accounts/sign-in-service.ts'
 import { createSignInSteps } from '../accounts/sign-in-steps.ts'
@@ -117,6 +118,7 @@ export function composeAccounts(config: Readonly<Config>, clients: AccountClient
       ...{ applyBudgetChange, announce, clock },
     }),
     monthlyBudgets: createMonthlyBudgets({ accounts, members, applyBudgetChange, clock }),
+    groupBudgets: createGroupBudgets({ postgres, applyBudgetChange, clock }),
     operators: createOperatorStore(postgres),
     byokKeys: createByokKeyStore({ postgres, masterKeys, announceAccount }),
     endpoints: createEndpointStore(postgres, seal(WEBHOOK_SECRET_PURPOSE), randomBytes),

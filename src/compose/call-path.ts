@@ -1,5 +1,6 @@
 import type { AccountStore } from '../accounts/account-store.ts'
 import { findCharges } from '../billing/call-records/known-calls.ts'
+import { createGroupLimit, type GroupLimit } from '../billing/holds/group-limits.ts'
 import type { HoldStore } from '../billing/holds/hold-store.ts'
 import { markRefused } from '../billing/holds/refused-accounts.ts'
 import { createSpendStore, type SpendStore } from '../billing/reports/spend-store.ts'
@@ -99,6 +100,7 @@ export async function composeCallPaths(
         logger,
         clock,
         spend,
+        groupLimit: createGroupLimit(postgres),
         callJobs,
         dispatchQueue: ofCalls.dispatch,
         settlementQueue: ofCalls.settlement,
@@ -158,7 +160,8 @@ export interface CallPathParts
   recoveryGraceMs: number
   holds: HoldStore
   accounts: Pick<AccountStore, 'find'>
-  spend: Pick<SpendStore, 'keysOf' | 'spending'>
+  spend: Pick<SpendStore, 'holdsOf' | 'spending'>
+  groupLimit: GroupLimit
   charges: Recovery['charges']
 }
 
@@ -190,7 +193,7 @@ export function connectCallPath(parts: CallPathParts): CallPath {
     hub.dataLost()
     setTimeout(() => hub.lookForAll(), recoveryGraceMs).unref()
   })
-  const loaders = createBalanceLoaders(parts.accounts, parts.spend, holds, {
+  const loaders = createBalanceLoaders(parts.accounts, parts.spend, parts.groupLimit, holds, {
     resynced: () => untilResynced(readEpoch, recoveryGraceMs),
     charges: parts.charges,
   })

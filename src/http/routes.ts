@@ -32,6 +32,7 @@ import { webhookRoutes } from './account/webhook-routes.ts'
 import { consoleByokKeyRoutes } from './account-api/byok-keys.ts'
 import { consoleFeedbackRoute } from './account-api/call-feedback.ts'
 import { consoleCallRoutes } from './account-api/call-lists.ts'
+import { consoleGroupBudgetRoutes } from './account-api/group-budgets.ts'
 import { consolePresetRoutes } from './account-api/presets.ts'
 import { consoleTopUpRoutes, topUpRoutes } from './account-api/top-ups.ts'
 import { consoleUsageRoute } from './account-api/usage.ts'
@@ -138,5 +139,6 @@ const CONSOLE_ROUTES = [
   [billingRoutes, spendCapRoutes, consoleTopUpRoutes, autoTopUpRoutes, invoiceRoutes],
   [consoleUsageRoute, usageSeriesRoutes, refusalRoute, consoleCallRoutes, callSessionRoutes],
   [consoleFeedbackRoute, promptLogRoutes, consoleByokKeyRoutes, consolePresetRoutes],
+  [consoleGroupBudgetRoutes],
   [webhookRoutes, liveRoute],
 ]

@@ -20,6 +20,7 @@ export type KeyLimits = Pick<
   | 'allowedModels'
   | 'allowedProviders'
   | 'scopes'
+  | 'project'
 >
 
 /** Operators' changes of API keys, each recorded in the audit log. Throws ApiError. */
@@ -125,4 +126,5 @@ const limitDetails = ({ name, expiresAt, limitPico, limitReset, ...rest }: KeyLi
   ...(rest.allowedModels && { models: rest.allowedModels.join(', ') }),
   ...(rest.allowedProviders && { providers: rest.allowedProviders.join(', ') }),
   ...(rest.scopes && { scopes: rest.scopes.join(', ') }),
+  ...(rest.project !== undefined && { project: rest.project }),
 })

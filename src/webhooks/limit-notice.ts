@@ -1,7 +1,9 @@
 import { LRUCache } from 'lru-cache'
-import type { LimitReset } from '../core/billing/allowance-period.ts'
-import { MONTHLY, type RunningBudget } from '../core/billing/budget.ts'
-import { formatUsd } from '../core/kernel/money.ts'
+import { createGroupLimit } from '../billing/holds/group-limits.ts'
+import { LIMIT_RESETS } from '../core/billing/allowance-period.ts'
+import type { RunningBudget } from '../core/billing/budget.ts'
+import { isGroupScope } from '../core/billing/group-scopes.ts'
+import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import { DAY_MS, isoTimeOrNull } from '../core/kernel/time.ts'
 import type { EventData } from '../core/webhooks/event.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
@@ -13,7 +15,6 @@ import { recordEvent } from './event-outbox.ts'
 interface LimitedKey {
   keyId: string
   name: string
-  limitReset: LimitReset
 }
 
 export interface LimitNoticeDependencies {
@@ -44,8 +45,9 @@ export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDepen
       const client = redisOf(accountId, redis)
       if ((await client.set(noted, '1', 'PX', NOTED_FOR_MS, 'NX')) === null) return
       try {
-        const data = { ...(await holderData(key, budget, postgres)), ...limitData(key, budget) }
-        await recordEvent(postgres, { type: `${scope}.limit_reached`, accountId, cause, data })
+        const data = { ...(await holderData(key, budget, postgres)), ...(await limitData(budget, postgres)) }
+        const type = isGroupScope(scope) ? 'budget.limit_reached' : (`${scope}.limit_reached` as const)
+        await recordEvent(postgres, { type, accountId, cause, data })
       } catch (error) {
         // The task is retried; no other process may take it for done.
         await client.del(noted)
@@ -55,9 +57,11 @@ export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDepen
   }
 }
 
-/** A member may have a budget in each of several organisations. */
-const causeOf = ({ scope, accountId, id, period }: RunningBudget): string =>
-  scope === 'member' ? `${accountId}:${id}:${period.id}` : `${id}:${period.id}`
+/** A member may have a budget in each of several organisations, and names of groups are those of their account. */
+const causeOf = ({ scope, accountId, id, period }: RunningBudget): string => {
+  if (isGroupScope(scope)) return `${accountId}:${scope}:${id}:${period.id}`
+  return scope === 'member' ? `${accountId}:${id}:${period.id}` : `${id}:${period.id}`
+}
 
 async function holderData(
   key: LimitedKey,
@@ -73,11 +77,20 @@ async function holderData(
     }
     case 'account':
       return {}
+    case 'project':
+    case 'tag':
+    case 'user':
+      return { scope, name: id }
   }
 }
 
-const limitData = (key: LimitedKey, { scope, limitPico, period }: RunningBudget): EventData => ({
-  limit_usd: formatUsd(limitPico),
-  limit_reset: scope === 'key' ? key.limitReset : MONTHLY,
-  resets_at: isoTimeOrNull(period.endsAt),
-})
+async function limitData(budget: RunningBudget, postgres: Postgres): Promise<EventData> {
+  const { scope, period } = budget
+  const limitPico = isGroupScope(scope) ? await createGroupLimit(postgres)(budget) : budget.limitPico
+  return {
+    limit_usd: formatUsd(picoUsd(limitPico)),
+    // The first letter of a period is that of its kind; `total` has none.
+    limit_reset: LIMIT_RESETS.find((reset) => reset[0] === period.id[0]) ?? 'none',
+    resets_at: isoTimeOrNull(period.endsAt),
+  }
+}

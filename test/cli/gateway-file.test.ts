@@ -23,8 +23,12 @@ accounts:
     members:
       - { email: ann@x.test, role: owner }
       - { email: ben@x.test, role: developer }
+    budgets:
+      - { scope: tag, value: search, limit_usd: '7' }
+      - { scope: tag, tag: team, limit_usd: null, limit_reset: weekly }
+      - { scope: project, value: Web, limit_usd: '30.00' }
     keys:
-      - { name: ci, limit_usd: '5.00', limit_reset: daily, models: [openai/gpt-5-mini] }
+      - { name: ci, limit_usd: '5.00', limit_reset: daily, models: [openai/gpt-5-mini], project: Web }
 `
 
 describe('the gateway as a file', () => {
@@ -60,6 +64,9 @@ describe('the gateway as a file', () => {
       'Acme Rail: requests_per_minute none → 600, spend_cap_usd none → 50',
       'Acme Rail: open embeddings',
       'Acme Rail: invite ben@x.test as developer',
+      'Acme Rail: budget of tag team: new',
+      'Acme Rail: budget of tag search: new',
+      'Acme Rail: budget of project Web: new',
       'Acme Rail: key ci: new',
     ])
     expect(await ledger.postgres.account.count()).toBe(1)
@@ -86,11 +93,16 @@ describe('the gateway as a file', () => {
           ...{ account: 'Acme Rail', requests_per_minute: 600, concurrent_calls: null },
           ...{ spend_cap_usd: '50.00', low_balance_usd: '1.00', surfaces: ['embeddings'] },
           members: [{ email: 'ann@x.test', role: 'owner', monthly_budget_usd: null }],
+          budgets: [
+            { scope: 'project', value: 'Web', tag: null, limit_usd: '30.00', limit_reset: 'monthly' },
+            { scope: 'tag', value: null, tag: 'team', limit_usd: null, limit_reset: 'weekly' },
+            { scope: 'tag', value: 'search', tag: null, limit_usd: '7.00', limit_reset: 'weekly' },
+          ],
           keys: [
             {
               ...{ name: 'ci', limit_usd: '5.00', limit_reset: 'daily', expires_at: null },
               ...{ requests_per_minute: null, concurrent_calls: null },
-              ...{ models: ['openai/gpt-5-mini'], providers: [], scopes: [] },
+              ...{ models: ['openai/gpt-5-mini'], providers: [], scopes: [], project: 'Web' },
             },
           ],
         },
@@ -118,7 +130,7 @@ describe('the gateway as a file', () => {
       new Set([
         ...['account.create', 'settings.change', 'surface.open', 'alarm_destination.create'],
         ...['organisation.create', 'account.limits', 'account.spend-cap', 'organisation.invite'],
-        ...['key.create', 'key.limits'],
+        ...['key.create', 'key.limits', 'account.budget'],
       ]),
     )
   })

@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../src/accounts/key-store.ts'
 import { readConfig } from '../../src/config.ts'
-import type { SpendCapView } from '../../src/core/api/budgets.ts'
+import type { GroupBudgetView, SpendCapView } from '../../src/core/api/budgets.ts'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { allowancePeriod } from '../../src/core/billing/allowance-period.ts'
 import { accountBudget, memberBudget } from '../../src/core/billing/budget.ts'
-import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
+import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { allowanceKey } from '../../src/platform/redis/redis-keys.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
@@ -36,9 +36,12 @@ const stack = testStack({
 })
 
 /** Sends calls at once, by turns with each key and to either API instance. None ends before all were decided on. */
-const storm = (keys: string[], calls: number): Promise<WholeAnswer[]> =>
+const storm = (keys: string[], calls: number, more: object = {}): Promise<WholeAnswer[]> =>
   allAtOnce(stack.providers, calls, (index) =>
-    ask({ url: stack.urls[index % 2]!, key: keys[index % keys.length]! }, { model: 'test/held', ...BODY }),
+    ask(
+      { url: stack.urls[index % 2]!, key: keys[index % keys.length]! },
+      { model: 'test/held', ...BODY, ...more },
+    ),
   )
 
 const outcomes = (answers: WholeAnswer[]) => ({
@@ -54,11 +57,9 @@ async function spent(accountId: string): Promise<bigint> {
   return _sum.chargePico ?? 0n
 }
 
-async function refusal(key: string) {
+async function refusal(key: string, more: object = {}) {
   const response = await postAs(key, `${stack.url}/v1/chat/completions`, {
-    ...BODY,
-    model: 'test/plain',
-    max_tokens: WORDS * 50,
+    ...{ ...BODY, model: 'test/plain', max_tokens: WORDS * 50, ...more },
   })
   expect(response.status).toBe(402)
   const { error } = (await response.json()) as {
@@ -68,19 +69,24 @@ async function refusal(key: string) {
 }
 
 /** Keys of an account, of the member who made them. */
-async function keysOf(accountId: string, count: number, createdBy: string | null = null): Promise<string[]> {
+async function keysOf(
+  accountId: string,
+  count: number,
+  createdBy: string | null = null,
+  project: string | null = null,
+): Promise<string[]> {
   const { masterKeys } = readConfig(stack.environment)
   const store = createKeyStore(stack.postgres, createKeyHasher(masterKeys), randomBytes)
   const settings = { name: '', limitPico: null, limitReset: 'none', expiresAt: null } as const
   const rates = { requestsPerMinute: 1_000_000, concurrentCalls: 10_000 }
   const created = Array.from({ length: count }, () =>
-    store.create(accountId, { ...settings, ...rates, createdBy }),
+    store.create(accountId, { ...settings, ...rates, createdBy, project }),
   )
   return (await Promise.all(created)).map(({ secret }) => secret)
 }
 
-async function capped(monthlyLimitPico: bigint, balanceUsd = '20.00') {
-  const { accountId, key } = await stack.account(balanceUsd)
+async function capped(monthlyLimitPico: bigint) {
+  const { accountId, key } = await stack.account('20.00', { scopes: ['budgets'] })
   const limits = { requestsPerMinute: 1_000_000, concurrentCalls: 10_000 }
   await stack.postgres.account.update({ where: { id: accountId }, data: { monthlyLimitPico, ...limits } })
   return { accountId, key }
@@ -198,4 +204,69 @@ test('a budget bounds the keys that its member made together, and no other keys'
     },
     spend_cap: { limit_usd: formatUsd(picoUsd(HOLD * 9n)), resets_at: resetsAt },
   })
+})
+
+test('budgets of a tag, an end user and a project bound what names them, at every instance and after a loss of Redis', async () => {
+  const { accountId, key } = await capped(HOLD * 500n)
+  const set = async (body: object) => {
+    const response = await postAs(key, `${stack.url}/v2/budgets`, body)
+    expect({ status: response.status, body: await response.clone().json() }).toMatchObject({ status: 200 })
+    return (await response.json()) as GroupBudgetView
+  }
+  const usd = (holds: bigint) => formatUsd(picoUsd(HOLD * holds))
+  await Promise.all([
+    set({ scope: 'tag', tag: 'team', limit_usd: null }),
+    set({ scope: 'user', limit_usd: usd(2n), limit_reset: 'daily' }),
+    set({ scope: 'project', value: 'Web', limit_usd: usd(3n) }),
+  ])
+  const search = { scope: 'tag', value: 'search', limit_usd: usd(10n) }
+  expect(await set(search)).toMatchObject({ tag: 'team', limit_usd: usd(10n), used_usd: '0.00', requests: 0 })
+
+  const keys = [key, ...(await keysOf(accountId, 2))]
+  const ofSearch = { metadata: { team: 'search' } }
+  expect(outcomes(await storm(keys, 500, ofSearch))).toEqual({ succeeded: 10, refused: 490 })
+  expect(outcomes(await storm(keys, 12, { metadata: { team: 'ads' } }))).toMatchObject({ succeeded: 12 })
+  expect(outcomes(await storm(keys, 20, { user: 'user-1' }))).toEqual({ succeeded: 2, refused: 18 })
+  const ofProject = await keysOf(accountId, 2, null, 'Web')
+  expect(outcomes(await storm(ofProject, 20))).toEqual({ succeeded: 3, refused: 17 })
+  await expectLedgerInOrder(stack)
+
+  const listed = async () => {
+    const response = await getAs(key, `${stack.url}/v2/budgets`)
+    const { data } = (await response.json()) as { data: GroupBudgetView[] }
+    return (value: string) => data.find((budget) => budget.value === value)!
+  }
+  const found = await listed()
+  expect(found('search')).toMatchObject({ requests: 10, is_default: false })
+  expect(found('ads')).toMatchObject({ requests: 12, is_default: true, limit_usd: null, remaining_usd: null })
+  expect(found('user-1')).toMatchObject({ requests: 2, is_default: true, limit_reset: 'daily' })
+  expect(found('Web')).toMatchObject({ requests: 3, keys: 2 })
+  const left = parseUsd(found('search').remaining_usd!)
+  expect(left).toBe(HOLD * 10n - parseUsd(found('search').used_usd))
+
+  await stack.redis.flushall()
+  const succeeded = Number(left / HOLD)
+  expect(outcomes(await storm(keys, 20, ofSearch))).toEqual({ succeeded, refused: 20 - succeeded })
+  const error = await refusal(key, ofSearch)
+  expect(error.message).toContain('The budget of the tag team=search does not cover')
+  expect(error.metadata).toMatchObject({ limited_by: 'tag', tag: 'team=search' })
+  await expectLedgerInOrder(stack)
+  await eventually(async () => {
+    const events = await stack.postgres.event.findMany({ where: { accountId, type: 'budget.limit_reached' } })
+    expect(events.map(({ data }) => data)).toContainEqual(
+      expect.objectContaining({
+        scope: 'tag',
+        name: 'team=search',
+        limit_usd: usd(10n),
+        limit_reset: 'monthly',
+      }),
+    )
+  })
+
+  const deleted = await fetch(`${stack.url}/v2/budgets?scope=project&value=Web`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${key}` },
+  })
+  expect(deleted.status).toBe(200)
+  expect(outcomes(await storm(ofProject, 6))).toEqual({ succeeded: 6, refused: 0 })
 })

@@ -300,10 +300,11 @@ export class Gateway {
       },
       spend: {
         // Each account has one key, so every budget of it bounds the same calls.
-        keysOf: async () => (keyId) => keyId !== '',
+        holdsOf: async () => (hold) => hold.keyId !== '',
         spending: ({ accountId }, _period, callIds) =>
           postgres.send(() => this.ledger.spending(accountId, callIds)),
       },
+      groupLimit: async () => 0n,
       charges: (callIds) =>
         postgres.send(() => {
           const settled = callIds.filter((id) => this.ledger.calls.has(id))

@@ -65,7 +65,10 @@ export class ModelPostgres {
         settled.push(...batch)
         for (const { id, accountId, keyId, admittedAt } of fresh)
           if (known.has(id))
-            superseded.push({ callId: id, accountId, keyId, memberId: `member_${accountId}`, admittedAt })
+            superseded.push({
+              ...{ callId: id, accountId, keyId, groups: [] },
+              ...{ memberId: `member_${accountId}`, admittedAt },
+            })
       }
       if (fresh) return
       if (batch.length === 1) {

@@ -186,7 +186,8 @@ const allowancesOf = (prefix: string, key: string, draws: string): string[] =>
     .map((draw) => {
       const [holder, period] = draw.includes('@') ? draw.split('@') : [null, draw]
       if (holder === null) return `${prefix}key:${key}:left:${period}`
-      return holder === '' ? `${prefix}left:${period}` : `${prefix}member:${holder}:left:${period}`
+      if (holder === '') return `${prefix}left:${period}`
+      return `${prefix}${holder.includes('.') ? 'group' : 'member'}:${holder}:left:${period}`
     })
 
 const changeLoaded = (redis: ModelRedis, allowances: readonly string[], by: bigint): void => {
@@ -266,7 +267,11 @@ const allowance: Script = (redis, keys, args) => {
   for (let index = 0; index < listed.length; index += 2) charges.set(listed[index]!, listed[index + 1]!)
   const open = holdsOf(record)
   for (const [id, charge] of charges) if (charge === '' && !holdOf(record, id)) return ['again']
-  const scopeOf = (one: string) => (one.startsWith('@') ? 'account' : one.includes('@') ? 'member' : 'key')
+  const scopeOf = (one: string) => {
+    const [holder = ''] = one.split('@')
+    if (holder === one) return 'key'
+    return holder === '' ? 'account' : holder.includes('.') ? holder[0] : 'member'
+  }
 
   let sum = BigInt(budget) - BigInt(spent)
   const adopted: Hold[] = []

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { AutoTopUpView } from '../../src/core/api/auto-top-up.ts'
 import type { BillingView, LedgerRow, StatementView, TopUpView } from '../../src/core/api/billing.ts'
-import type { SpendCapView } from '../../src/core/api/budgets.ts'
+import type { GroupBudgetList, SpendCapView } from '../../src/core/api/budgets.ts'
 import type { ByokKeyList } from '../../src/core/api/byok-keys.ts'
 import type { CallSessionDetail, CallSessionList } from '../../src/core/api/call-sessions.ts'
 import type { AccountCall, CallDetail, CallPage, PromptLogView } from '../../src/core/api/calls.ts'
@@ -209,6 +209,8 @@ export const callSessionQuery = (id: string) =>
 export const promptLogQuery = (id: string) => readOf<PromptLogView>(path`/console/api/calls/${id}/prompt-log`)
 
 export const providerKeysQuery = readOf<ByokKeyList>('/console/api/provider-keys')
+
+export const budgetsQuery = readOf<GroupBudgetList>('/console/api/budgets')
 
 export const presetsQuery = readOf<PresetList>('/console/api/presets')
 

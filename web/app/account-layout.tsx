@@ -14,6 +14,7 @@ import {
   PlugZap,
   Settings,
   Users,
+  WalletCards,
   Webhook,
 } from 'lucide-react'
 import { useEffect, useMemo } from 'react'
@@ -162,6 +163,7 @@ const PAGES = [
   { to: '/activity', name: 'Activity', icon: History, group: 'Observe', needs: 'activity' },
   { to: '/webhooks', name: 'Webhooks', icon: Webhook, group: 'Observe', needs: 'view_integrations' },
   { letter: 'b', to: '/billing', name: 'Billing', icon: CreditCard, group: 'Account', needs: 'billing' },
+  { to: '/budgets', name: 'Budgets', icon: WalletCards, group: 'Account', needs: 'usage' },
   {
     to: '/provider-keys',
     name: 'Provider keys',

@@ -23,6 +23,7 @@ const TEMPLATES: Record<MailedEventType, MailTemplate> = {
   'key.limit_reached': 'key-limit-reached',
   'member.limit_reached': 'member-budget-reached',
   'account.limit_reached': 'spend-cap-reached',
+  'budget.limit_reached': 'group-budget-reached',
   'provider_key.failing': 'provider-key-failing',
   'spend.weekly': 'weekly-spend',
 }
@@ -59,6 +60,7 @@ function wordsOf(type: MailedEventType, data: EventData): Record<string, string>
     case 'key.limit_reached':
       return { key: nameOr(data.name, 'without a name'), reset: resetOf('limit', data) }
     case 'member.limit_reached':
+    case 'budget.limit_reached':
       return { reset: resetOf('budget', data) }
     case 'account.limit_reached':
       return { reset: resetOf('cap', data) }

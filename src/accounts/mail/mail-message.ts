@@ -17,6 +17,7 @@ const NAMES = [
   'key-limit-reached',
   'member-budget-reached',
   'spend-cap-reached',
+  'group-budget-reached',
   'provider-key-failing',
   'provider-key-added',
   'weekly-spend',

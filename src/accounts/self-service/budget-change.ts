@@ -10,7 +10,7 @@ import type { MemberStore } from '../organisation/member-store.ts'
 /** Every instance has received a change after this time. */
 const KNOWN_EVERYWHERE_MS = 1_200
 
-/** Applies a stored change of a budget everywhere. Resolves once it is applied. */
+/** Applies a stored change of budgets everywhere. Resolves once it is applied. */
 export type ApplyBudgetChange = ReturnType<typeof createBudgetChange>
 
 export function createBudgetChange(options: {
@@ -18,11 +18,16 @@ export function createBudgetChange(options: {
   forgetAllowance: HoldStore['forgetAllowance']
 }) {
   const { announce, forgetAllowance } = options
-  return async (change: KeyChange, holder: BudgetHolder, periods: AllowancePeriod[]): Promise<void> => {
+  return async (
+    change: KeyChange,
+    holders: readonly BudgetHolder[],
+    periods: readonly AllowancePeriod[],
+  ): Promise<void> => {
     await announce(change)
     // Recomputes the allowance from the ledger and the open holds: now, and again when no instance can have computed it
     // from the earlier budget.
-    const forget = () => Promise.all(periods.map((period) => forgetAllowance(holder, period)))
+    const forget = () =>
+      Promise.all(holders.flatMap((holder) => periods.map((period) => forgetAllowance(holder, period))))
     await forget()
     await delay(KNOWN_EVERYWHERE_MS)
     await forget()
@@ -40,7 +45,7 @@ export function createMonthlyBudgets(options: {
 }) {
   const { accounts, members, applyBudgetChange, clock } = options
   const apply = (holder: BudgetHolder) =>
-    applyBudgetChange({ accountId: holder.accountId }, holder, keptPeriods(MONTHLY, clock()))
+    applyBudgetChange({ accountId: holder.accountId }, [holder], keptPeriods(MONTHLY, clock()))
   return {
     /** Sets the spend cap of an account, pico-USD; null: none. */
     async setSpendCap(accountId: string, limitPico: PicoUsd | null): Promise<void> {

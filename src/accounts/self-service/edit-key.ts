@@ -33,7 +33,7 @@ export function createEditKey(options: {
     if (edit.limitPico === undefined && edit.limitReset === undefined) return options.announce({ keyId })
     const resets = [limitReset, edit.limitReset ?? limitReset]
     const periods = resets.map((reset) => allowancePeriod(reset, options.clock()))
-    await options.applyBudgetChange({ keyId }, keyBudget(accountId, keyId), periods)
+    await options.applyBudgetChange({ keyId }, [keyBudget(accountId, keyId)], periods)
   }
 }
 

@@ -1,5 +1,7 @@
-import { type AllowancePeriod, keptPeriods } from '../../core/billing/allowance-period.ts'
+import { type AllowancePeriod, keptPeriods, type LimitReset } from '../../core/billing/allowance-period.ts'
 import { accountBudget, type Budget, keyBudget, MONTHLY, memberBudget } from '../../core/billing/budget.ts'
+import { UNLIMITED_PICO } from '../../core/billing/group.ts'
+import { isGroupScope } from '../../core/billing/group-scopes.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { AllowanceStore } from '../holds/allowance-store.ts'
@@ -10,7 +12,7 @@ const ROWS_AT_ONCE = 500
 const BY_ID = { orderBy: { id: 'asc' }, take: ROWS_AT_ONCE } as const
 const EXACT = 'what Redis lets every budget still spend is the budget less what was spent and the open holds'
 
-/** Compares the allowances of accounts, of their keys and of their members with the ledger. */
+/** Compares the allowances of accounts, of their keys, members and groups with the ledger. */
 export interface AllowanceComparison {
   compare(accountIds: readonly string[]): Promise<void>
   result(): CheckResult
@@ -40,7 +42,8 @@ export function openAllowanceAudit(deps: {
         const known = await allowances.check(budget, period)
         if (known === null || known.left === known.shouldBe) continue
         const detail = `left ${known.left} in ${period.id}, should be ${known.shouldBe}`
-        const subject = budget.scope === 'member' ? `${budget.id} in ${budget.accountId}` : budget.id
+        const { scope, id, accountId } = budget
+        const subject = scope === 'member' || isGroupScope(scope) ? `${id} in ${accountId}` : id
         found.push({ check: EXACT, subject, detail })
         await forget?.(budget, period)
       }
@@ -84,6 +87,25 @@ async function* budgetsOf(
   }
   for await (const budget of monthlyBudgets(accountIds, postgres))
     for (const period of keptPeriods(MONTHLY, clock())) yield { budget, period }
+  for await (const [budget, reset] of groupBudgets(accountIds, postgres))
+    for (const period of keptPeriods(reset, clock())) yield { budget, period }
+}
+
+/** The budgets of projects and of values; those of a rule are of its period, and without a limit have its limit. */
+async function* groupBudgets(
+  accountIds: readonly string[],
+  postgres: Postgres,
+): AsyncIterable<[Budget, LimitReset]> {
+  const where = { accountId: { in: [...accountIds] } }
+  for (const { accountId } of await postgres.groupBudget.groupBy({ by: 'accountId', where })) {
+    const rows = await postgres.groupBudget.findMany({ where: { accountId } })
+    for (const { scope, value, ...own } of rows) {
+      const rule = rows.find((row) => row.scope === scope && row.value === '')
+      if (value === '' || !isGroupScope(scope)) continue
+      const limitPico = own.limitPico ?? rule?.limitPico ?? UNLIMITED_PICO
+      yield [{ scope, accountId, id: value, limitPico }, rule?.limitReset ?? own.limitReset]
+    }
+  }
 }
 
 async function* monthlyBudgets(accountIds: readonly string[], postgres: Postgres): AsyncIterable<Budget> {

@@ -13,6 +13,9 @@ const differ = (one: string, other: string) =>
     .map((sum) => `${one}.${sum} IS DISTINCT FROM ${other}.${sum}`)
     .join(' OR ')
 
+/** Whether a total of spend is of a group; ids of keys have no colon. */
+const IS_GROUP = "strpos(key_id, ':') > 0"
+
 /** The start of the first month that is not archived. Calls at its beginning may have left with the month of their id. */
 const FIRST_MONTH_MS = `
   SELECT extract(epoch FROM (max(month) + interval '1 month') AT TIME ZONE 'UTC') * 1000 FROM archived_months
@@ -73,7 +76,7 @@ export const TOTALS_AUDIT_CHECKS: readonly AuditCheck[] = [
         ) AS used
         FULL JOIN (
           SELECT key_id, spent_pico AS spent FROM spend_totals
-          WHERE account_id = touched.account_id AND spend_totals.period = touched.period
+          WHERE account_id = touched.account_id AND spend_totals.period = touched.period AND NOT ${IS_GROUP}
         ) AS spend USING (key_id)
         WHERE quarters IS DISTINCT FROM usage OR quarters IS DISTINCT FROM spent
       ) AS wrong`,
@@ -86,6 +89,9 @@ export const TOTALS_AUDIT_CHECKS: readonly AuditCheck[] = [
       FROM (
         SELECT account_id, key_id, min(id) AS id FROM scoped_calls
         GROUP BY GROUPING SETS ((account_id, key_id), (account_id))
+        UNION ALL
+        SELECT account_id, holder #>> '{}', min(id) FROM scoped_calls, jsonb_path_query(labels, '$.groups[*]') AS holder
+        GROUP BY 1, 2
       ) AS touched
       CROSS JOIN LATERAL (
         SELECT coalesce(sum(spent_pico) FILTER (WHERE period <> 'total'), 0) AS days,
@@ -107,5 +113,26 @@ export const TOTALS_AUDIT_CHECKS: readonly AuditCheck[] = [
         FROM ledger_totals WHERE account_id = account.id
       ) AS totals
       WHERE own <> account.balance_pico OR every <> 0`,
+  },
+  {
+    name: 'what each project, tag and end user spent in a day is the sum of its calls',
+    reads: 'rows',
+    sql: `
+      SELECT touched.id, touched.key_id || ' of ' || touched.account_id || ' on day ' || day || ': calls ' || charge || ', spent ' || spent AS detail
+      FROM (
+        SELECT account_id, holder #>> '{}' AS key_id, admitted_at_ms / ${DAY_MS} AS day, min(id) AS id
+        FROM scoped_calls, jsonb_path_query(labels, '$.groups[*]') AS holder GROUP BY 1, 2, 3
+      ) AS touched
+      CROSS JOIN LATERAL (
+        SELECT coalesce(sum(charge_pico), 0) AS charge FROM call_records AS call
+        WHERE call.account_id = touched.account_id AND labels -> 'groups' ? touched.key_id
+          AND admitted_at_ms >= day * ${DAY_MS} AND admitted_at_ms < (day + 1) * ${DAY_MS}
+      ) AS calls
+      CROSS JOIN LATERAL (
+        SELECT coalesce(sum(spent_pico), 0) AS spent FROM spend_totals
+        WHERE spend_totals.account_id = touched.account_id AND spend_totals.key_id = touched.key_id
+          AND period = to_char(date '1970-01-01' + day::integer, '"d"YYYY-MM-DD')
+      ) AS total
+      WHERE charge <> spent AND day * ${DAY_MS} >= coalesce((${FIRST_MONTH_MS}) + ${HOUR_MS}, 0)`,
   },
 ]

@@ -9,6 +9,7 @@ import {
   type Budget,
   type BudgetHolder,
   drawText,
+  groupBudgets,
   keyBudget,
   MONTHLY,
   memberBudget,
@@ -31,6 +32,8 @@ export interface ChargedCall {
   accountId: string
   keyId: string
   memberId: string | null
+  /** See CallLabels. */
+  groups: readonly string[]
   /** Unix ms. */
   admittedAt: number
 }
@@ -81,11 +84,12 @@ export function createAllowanceCache(redis: Redis) {
     },
 
     /** Deletes the allowance of every budget of a call, for a call charged after its hold was released. */
-    async forgetAllowances({ accountId, keyId, memberId, admittedAt }: ChargedCall) {
+    async forgetAllowances({ accountId, keyId, memberId, groups, admittedAt }: ChargedCall) {
       const month = allowancePeriod(MONTHLY, admittedAt).id
+      const holders = [keyBudget(accountId, keyId), ...groupBudgets(accountId, groups)]
       await redisOf(accountId, redis).del(
-        ...LIMIT_RESETS.map((reset) =>
-          allowanceKey(keyBudget(accountId, keyId), allowancePeriod(reset, admittedAt).id, redis),
+        ...LIMIT_RESETS.flatMap((reset) =>
+          holders.map((holder) => allowanceKey(holder, allowancePeriod(reset, admittedAt).id, redis)),
         ),
         ...(memberId === null ? [] : [allowanceKey(memberBudget(accountId, memberId), month, redis)]),
         allowanceKey(accountBudget(accountId), month, redis),

@@ -13,16 +13,16 @@ export type AllowanceStore = ReturnType<typeof createAllowanceStore>
 
 export function createAllowanceStore(
   holds: Pick<HoldStore, 'openHolds' | 'allowance' | 'computeAllowance'>,
-  spend: Pick<SpendStore, 'keysOf' | 'spending'>,
+  spend: Pick<SpendStore, 'holdsOf' | 'spending'>,
 ) {
   const once = createSingleFlight()
 
   const compute = async (mode: 'load' | 'check', budget: Budget, period: AllowancePeriod) => {
     for (let readings = 0; readings < READINGS_MAX; readings++) {
       // The keys first, then the holds, then the ledger: see allowance.lua.
-      const keys = await spend.keysOf(budget)
+      const isOf = await spend.holdsOf(budget)
       const open = (await holds.openHolds(budget.accountId))
-        .filter((hold) => keys(hold.keyId) && isOfPeriod(hold, mode, budget, period))
+        .filter((hold) => isOf(hold) && isOfPeriod(hold, mode, budget, period))
         .map(({ callId }) => callId)
       const { spentPico, charges } = await spend.spending(budget, period, open)
       const reading = { spentPico, charges: new Map(open.map((id) => [id, charges.get(id) ?? null])) }

@@ -31,10 +31,10 @@ for i = 6, #ARGV, 2 do
   if ARGV[i + 1] == '' and not account.fields[ARGV[i]] then return { 'again' } end
 end
 
--- The scope of a draw: a key, a member or an account.
+-- The scope of a draw: a key, a member, an account, or the letter of a kind of group.
 local function scope_of(one)
-  local member = string.match(one, '^([^@]*)@')
-  return not member and 'key' or member == '' and 'account' or 'member'
+  local holder = string.match(one, '^([^@]*)@')
+  return not holder and 'key' or holder == '' and 'account' or string.match(holder, '^(%a)%.') or 'member'
 end
 -- Whether the draws of a hold contain this one; and the draws with it in place of another of its scope.
 local function with_draw(key, draws)

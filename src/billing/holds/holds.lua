@@ -10,7 +10,7 @@
 -- Only these functions, and `readHolds` in admission.ts, write or parse a hold.
 --
 -- Draws are the budgets that the hold was taken from, separated by commas: '<period>' of its key, '<member>@<period>' of
--- the member who created the key, '@<period>' of the account. Each has its remaining amount, an allowance.
+-- the member who created the key, '@<period>' of the account, '<group name>@<period>' of a group (see budget.ts). Each has its remaining amount, an allowance.
 --
 -- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so long ones are added in two parts.
 
@@ -255,9 +255,10 @@ end
 local function allowance_of(prefix, key, draw)
   local at = string.find(draw, '@', 1, true)
   if not at then return prefix .. 'key:' .. key .. ':left:' .. draw end
-  local member, period = string.sub(draw, 1, at - 1), string.sub(draw, at + 1)
-  if member == '' then return prefix .. 'left:' .. period end
-  return prefix .. 'member:' .. member .. ':left:' .. period
+  local holder, period = string.sub(draw, 1, at - 1), string.sub(draw, at + 1)
+  if holder == '' then return prefix .. 'left:' .. period end
+  local kind = string.find(holder, '.', 1, true) and 'group:' or 'member:'
+  return prefix .. kind .. holder .. ':left:' .. period
 end
 
 -- Returns to the allowances of a hold what was held and not charged. An allowance that is not loaded stays unloaded.

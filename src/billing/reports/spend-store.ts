@@ -1,12 +1,16 @@
 import { type AllowancePeriod, totalsOf } from '../../core/billing/allowance-period.ts'
-import type { BudgetHolder, BudgetScope } from '../../core/billing/budget.ts'
+import { type BudgetHolder, type BudgetScope, groupName } from '../../core/billing/budget.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
+import type { OpenHold } from '../holds/admission.ts'
 
 /** The totals that add up to the spending of a budget: `$1` is the account, `$2` the owner of the budget. */
 const TOTALS_OF: Record<BudgetScope, string> = {
   key: 'account_id = $1 AND key_id = $2',
   member: 'account_id = $1 AND key_id IN (SELECT id FROM api_keys WHERE account_id = $1 AND created_by = $2)',
   account: `account_id = $1 AND key_id = '' AND $2::text IS NOT NULL`,
+  project: `account_id = $1 AND key_id = 'project:' || $2`,
+  tag: `account_id = $1 AND key_id = 'tag:' || $2`,
+  user: `account_id = $1 AND key_id = 'user:' || $2`,
 }
 
 /** One statement, so that both results are of one snapshot. */
@@ -56,19 +60,27 @@ export function createSpendStore(postgres: Postgres) {
       return new Map(rows.map(({ memberId, spent }) => [memberId, BigInt(spent)]))
     },
 
-    /** Returns a predicate for the keys whose calls a budget bounds; takebacks have no key. */
-    async keysOf({ scope, accountId, id }: BudgetHolder): Promise<(keyId: string) => boolean> {
+    /** Returns a predicate for the holds of calls that a budget bounds; takebacks have no key. */
+    async holdsOf(holder: BudgetHolder): Promise<(hold: Pick<OpenHold, 'keyId' | 'draws'>) => boolean> {
+      const { scope, accountId, id } = holder
       switch (scope) {
         case 'key':
-          return (keyId) => keyId === id
+          return ({ keyId }) => keyId === id
         case 'member': {
           const where = { accountId, createdBy: id }
           const keys = await postgres.apiKey.findMany({ where, select: { id: true } })
           const ids = new Set(keys.map((key) => key.id))
-          return (keyId) => ids.has(keyId)
+          return ({ keyId }) => ids.has(keyId)
         }
         case 'account':
-          return (keyId) => keyId !== ''
+          return ({ keyId }) => keyId !== ''
+        // A group has the calls that were admitted in it, even if their key left it.
+        case 'project':
+        case 'tag':
+        case 'user': {
+          const name = `${groupName(holder)}@`
+          return ({ draws }) => draws.split(',').some((draw) => draw.startsWith(name))
+        }
       }
     },
   }

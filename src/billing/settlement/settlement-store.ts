@@ -197,8 +197,10 @@ async function settleBatch(
   }
   const superseded = await withMembers(
     postgres,
-    batch.flatMap(({ record: { id, accountId, keyId, admittedAt } }) =>
-      supersededCalls.has(id) ? [{ callId: id, accountId, keyId, admittedAt }] : [],
+    batch.flatMap(({ record: { id, accountId, keyId, admittedAt, labels } }) =>
+      supersededCalls.has(id)
+        ? [{ callId: id, accountId, keyId, admittedAt, groups: labels?.groups ?? [] }]
+        : [],
     ),
   )
   const accounts = settled.map(({ accountId, balancePico, version }) => ({

@@ -9,6 +9,7 @@ import type {
 import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import { type BudgetScope, budgetsOf, drawText, type RunningBudget } from '../../core/billing/budget.ts'
+import { isGroupScope } from '../../core/billing/group-scopes.ts'
 import { writeBody } from '../../core/calls/call-body.ts'
 import {
   type CachedUnder,
@@ -182,7 +183,7 @@ export async function admitCall(
     plan = planCall(request, key, caller.labels?.session, deps),
   } = known
   const now = deps.clock()
-  const budgets = budgetsOf(key, now)
+  const budgets = budgetsOf(key, now, caller.labels?.groups)
   const wanted = envelopeOf(request, caller, { callId, idempotencyRecord, cache, plan, now, budgets }, deps)
   const turn = queueTurn(now, limits, laneOf(plan.candidates))
   const slot = idempotencyRecord === null ? (deps.takeSlot?.() ?? undefined) : undefined
@@ -405,6 +406,9 @@ const BUDGETS: Record<BudgetScope, string> = {
   key: "The key's spending limit",
   member: 'The monthly budget of the member who made this key',
   account: "The account's monthly spend cap",
+  project: 'The budget of the project',
+  tag: 'The budget of the tag',
+  user: 'The budget of the end user',
 }
 
 /** Where each is raised, in the console. */
@@ -416,17 +420,25 @@ const RAISED: Partial<Record<BudgetScope, string>> = {
 
 /** The error for a call that a budget does not cover: the owner of the budget, and when it resets. */
 function budgetRefusal(
-  { scope, period }: RunningBudget,
+  { scope, id, period }: RunningBudget,
   affordableTokens: number,
   metadata: Record<string, string | number>,
 ): ApiError {
   const resetsAt = period.endsAt === null ? null : isoTime(period.endsAt)
   const reset = resetsAt === null ? '' : ` It resets at ${resetsAt}.`
   const lower = affordableTokens > 0 ? ', or lower the token limit' : ''
+  const name = isGroupScope(scope) ? ` ${id}` : ''
   return new ApiError(
     'key_limit_exceeded',
-    `${BUDGETS[scope]} does not cover the maximum cost of this call.${reset} ${RAISED[scope] ?? 'Raise it'}${lower}.`,
-    { metadata: { ...metadata, limited_by: scope, ...(resetsAt !== null && { resets_at: resetsAt }) } },
+    `${BUDGETS[scope]}${name} does not cover the maximum cost of this call.${reset} ${RAISED[scope] ?? 'Raise it under Budgets'}${lower}.`,
+    {
+      metadata: {
+        ...metadata,
+        limited_by: scope,
+        ...(name && { [scope]: id }),
+        ...(resetsAt !== null && { resets_at: resetsAt }),
+      },
+    },
   )
 }
 

@@ -1,6 +1,8 @@
 import { createAllowanceStore } from '../../billing/holds/allowance-store.ts'
+import type { GroupLimit } from '../../billing/holds/group-limits.ts'
 import type { HoldStore, LedgerBalance } from '../../billing/holds/hold-store.ts'
 import type { SpendStore } from '../../billing/reports/spend-store.ts'
+import { isGroupScope } from '../../core/billing/group-scopes.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { AdmissionDependencies } from './admit-call.ts'
 
@@ -23,7 +25,8 @@ export interface Recovery {
 /** Loads balances and allowances that Redis does not have from PostgreSQL, for admission. */
 export function createBalanceLoaders(
   accounts: AccountBalances,
-  spend: Pick<SpendStore, 'keysOf' | 'spending'>,
+  spend: Pick<SpendStore, 'holdsOf' | 'spending'>,
+  groupLimit: GroupLimit,
   holds: HoldStore,
   recovery: Recovery,
 ): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance'> {
@@ -52,6 +55,9 @@ export function createBalanceLoaders(
         }
       }),
 
-    loadAllowance: ({ period, ...budget }) => allowances.load(budget, period),
+    loadAllowance: async ({ period, ...budget }) => {
+      const limitPico = isGroupScope(budget.scope) ? await groupLimit(budget) : budget.limitPico
+      await allowances.load({ ...budget, limitPico }, period)
+    },
   }
 }

@@ -5,6 +5,7 @@ import { isEmailShaped } from '../../core/kernel/email-address.ts'
 import { formatUsdOrNull, type PicoUsd, parseUsd, picoUsd } from '../../core/kernel/money.ts'
 import type { AuditedAction } from '../../operators/audit-log.ts'
 import { UsageError } from '../run-command.ts'
+import { budgetChanges, budgetEntries } from './budget-changes.ts'
 import {
   type Change,
   definedOf,
@@ -58,6 +59,7 @@ export async function accountChanges(services: Services, entry: AccountEntry): P
     }
   }
   changes.push(...(await memberChanges(services, entry, found, idOf)))
+  changes.push(...(await budgetChanges(services, entry, found, idOf)))
   changes.push(...(await keyChanges(services, entry, found, idOf)))
   return changes
 
@@ -197,11 +199,13 @@ const KEY_SETTINGS = [
   'models',
   'providers',
   'scopes',
+  'project',
 ] as const
 
 const NEW_KEY: KeySettings = {
   ...{ limit_usd: null, limit_reset: 'none', expires_at: null },
   ...{ requests_per_minute: null, concurrent_calls: null, models: [], providers: [], scopes: [] },
+  project: null,
 }
 
 const keySettingsOf = (key: StoredKeys[number]): KeySettings => ({
@@ -213,6 +217,7 @@ const keySettingsOf = (key: StoredKeys[number]): KeySettings => ({
   models: key.allowedModels,
   providers: key.allowedProviders,
   scopes: key.scopes as KeySettings['scopes'],
+  project: key.project,
 })
 
 /** As the key store takes them. */
@@ -225,10 +230,11 @@ const storedSettings = (given: KeySettings) => ({
   allowedModels: given.models,
   allowedProviders: given.providers,
   scopes: given.scopes,
+  project: given.project,
 })
 
 async function keyChanges(
-  { keys, keyManagement, operator }: Services,
+  { keys, keyManagement, groupBudgets, operator }: Services,
   { account, keys: wanted = [] }: AccountEntry,
   found: Account | null,
   idOf: () => string,
@@ -241,6 +247,7 @@ async function keyChanges(
     if (!key) {
       const make = async () => {
         const settings = { name, ...storedSettings({ ...NEW_KEY, ...given }) }
+        await groupBudgets.expectProject(idOf(), settings.project)
         const hash = entry.sha256 === undefined ? undefined : new Uint8Array(Buffer.from(entry.sha256, 'hex'))
         if (hash) return done(keyManagement.adopt(operator, idOf(), settings, hash))
         return (await keyManagement.create(operator, idOf(), settings)).secret
@@ -250,7 +257,10 @@ async function keyChanges(
     const before = keySettingsOf(key)
     const edit = differing(given, before)
     const after = storedSettings({ ...before, ...edit })
-    const make = () => done(keyManagement.setLimits(operator, key, differing(after, key)))
+    const make = async () => {
+      await groupBudgets.expectProject(idOf(), after.project)
+      return done(keyManagement.setLimits(operator, key, differing(after, key)))
+    }
     return isEmpty(edit) ? [] : [{ text: `${account}: key ${name}: ${describe(edit, before)}`, make }]
   })
 }
@@ -267,6 +277,7 @@ export async function accountEntry(services: Services, account: Account): Promis
       ...{ email, role },
       monthly_budget_usd: formatUsdOrNull(monthlyBudgetPico),
     })),
+    budgets: await budgetEntries(services, account.id),
     keys: (await keys.list(account.id))
       .filter(({ state }) => state === 'active')
       .map((key) => ({ name: key.name, ...keySettingsOf(key) })),

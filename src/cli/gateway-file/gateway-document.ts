@@ -4,7 +4,9 @@ import { parse } from 'yaml'
 import { KEY_SCOPES } from '../../core/accounts/key-scope.ts'
 import { MEMBER_ROLES } from '../../core/accounts/member-permissions.ts'
 import { SEVERITIES } from '../../core/alarms/severity.ts'
+import { TAG_PATTERN } from '../../core/api/budgets.ts'
 import { LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
+import { GROUP_SCOPES } from '../../core/billing/group-scopes.ts'
 import { UsageError } from '../run-command.ts'
 
 const CLOSED = { additionalProperties: false }
@@ -36,6 +38,24 @@ const KeyEntry = Type.Object(
         description: 'Of the secret of a key of another gateway, which stays valid. Of a key that is new.',
       }),
     ),
+    project: optional(Type.String(), 'One of its account; null: none.'),
+  },
+  CLOSED,
+)
+
+const BudgetEntry = Type.Object(
+  {
+    scope: Type.Enum([...GROUP_SCOPES]),
+    value: optional(
+      Type.String({ minLength: 1, maxLength: 100 }),
+      'The project or value; null: every value.',
+    ),
+    tag: optional(
+      Type.String({ pattern: TAG_PATTERN }),
+      'Of every value of a tag: the member of `metadata` that has it.',
+    ),
+    limit_usd: usd('null: no limit, or for a value that of every value.'),
+    limit_reset: Type.Optional(Type.Enum([...LIMIT_RESETS], { default: 'monthly' })),
   },
   CLOSED,
 )
@@ -65,6 +85,7 @@ const AccountEntry = Type.Object(
     low_balance_usd: usd('null: never.'),
     surfaces: list('Those that are open to it; others are closed.'),
     members: Type.Optional(Type.Array(MemberEntry)),
+    budgets: Type.Optional(Type.Array(BudgetEntry)),
     keys: Type.Optional(Type.Array(KeyEntry)),
   },
   CLOSED,
@@ -94,7 +115,7 @@ const GatewayDocument = Type.Object(
     alarms: Type.Optional(Type.Array(AlarmEntry, { description: 'Every destination; others are removed.' })),
     accounts: Type.Optional(
       Type.Array(AccountEntry, {
-        description: 'Accounts, members and keys that are absent stay as they are.',
+        description: 'Accounts, members, budgets and keys that are absent stay as they are.',
       }),
     ),
   },
@@ -108,6 +129,7 @@ export const DOCUMENT_SCHEMA: object = {
 }
 export type GatewayDocument = Static<typeof GatewayDocument>
 export type AccountEntry = Static<typeof AccountEntry>
+export type BudgetEntry = Static<typeof BudgetEntry>
 export type KeyEntry = Static<typeof KeyEntry>
 export type AlarmEntry = Static<typeof AlarmEntry>
 

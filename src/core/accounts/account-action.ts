@@ -24,6 +24,8 @@ export const ACCOUNT_ACTIONS = [
   'billing_details.changed',
   'low_balance.set',
   'spend_cap.set',
+  'budget.set',
+  'budget.deleted',
   'provider_key.added',
   'provider_key.changed',
   'provider_key.removed',

@@ -10,6 +10,7 @@ export const EVENT_MAILS = {
   'key.limit_reached': 'key_limit',
   'member.limit_reached': 'key_limit',
   'account.limit_reached': 'key_limit',
+  'budget.limit_reached': 'key_limit',
   'provider_key.failing': 'provider_key',
 } as const satisfies { [type in SubscribedEventType]?: MailPreference | null }
 

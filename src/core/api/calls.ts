@@ -66,6 +66,8 @@ const Labels = Type.Object({
   session: Type.Optional(Type.String()),
   /** The call whose response this one repeats, from the response cache. */
   cached: Type.Optional(Type.String()),
+  /** The groups whose budgets bound it: `project:Search`, `tag:team=search`, `user:42`. */
+  groups: Type.Optional(Type.Array(Type.String())),
 })
 export type Labels = Static<typeof Labels>
 

@@ -46,6 +46,8 @@ export const KeyView = Type.Object({
   allowed_providers: Type.Array(Type.String()),
   /** Permissions besides calls. */
   scopes: Type.Array(Type.String()),
+  /** The project whose budget bounds its calls; null: none. */
+  project: nullable(Type.String()),
   /** Retention of its prompts and completions in days; null: they are not kept. */
   prompt_log_days: nullable(Type.Number()),
   /** For how long the same request is answered by the first response, unless its header says otherwise; null: it is not. */
@@ -144,6 +146,8 @@ export const KeyEditBody = Type.Object(
     customer_concurrent_calls: count(),
     ...ALLOW_LIST_FIELDS,
     ...SCOPES_FIELD,
+    /** A project of the account; null: none. */
+    project: Type.Optional(nullable(line('project', 1, 100))),
     /** 1 to 30: keeps prompts and completions of later calls. Null: keeps none. */
     prompt_log_days: count(30),
     cache_seconds: count(86_400),

@@ -1,13 +1,16 @@
+import { createHash } from 'node:crypto'
 import { type AllowancePeriod, allowancePeriod, type LimitReset } from './allowance-period.ts'
+import { type GroupRule, groupOf, UNLIMITED_PICO } from './group.ts'
+import { GROUP_SCOPES, type GroupScope, isGroupScope } from './group-scopes.ts'
 
-/** The calls that a budget bounds: of one key, of all keys that a member created, or of all keys of an account. */
-export type BudgetScope = 'key' | 'member' | 'account'
+/** The calls that a budget bounds: of one key, of all keys that a member created, of a group, or of all keys of an account. */
+export type BudgetScope = 'key' | 'member' | 'account' | GroupScope
 
 /** The owner of a budget. */
 export interface BudgetHolder {
   scope: BudgetScope
   accountId: string
-  /** Id of the key, of the member (the personal account), or of the account. */
+  /** Id of the key, of the member (the personal account), or of the account; of a group its name or value. */
   id: string
 }
 
@@ -30,6 +33,8 @@ export interface BudgetedKey {
   memberBudget: { memberId: string; limitPico: bigint } | null
   /** The spend cap of the account. */
   accountLimitPico: bigint | null
+  /** Its project, and the rules for the values that its calls name; absent: none. */
+  groups?: readonly GroupRule[]
 }
 
 /** Budgets of members and accounts are reset monthly. */
@@ -51,8 +56,22 @@ export const accountBudget = (accountId: string): BudgetHolder => ({
   id: accountId,
 })
 
-/** The budgets that bound the calls of a key at a time, unix ms: of the key, of its member, of its account. */
-export function budgetsOf(key: BudgetedKey & { accountId: string }, nowMs: number): RunningBudget[] {
+/** The budgets of the groups of a call. */
+export const groupBudgets = (accountId: string, named: readonly string[]): BudgetHolder[] =>
+  GROUP_SCOPES.flatMap((scope) => {
+    const id = groupOf(named, scope)
+    return id === undefined ? [] : [{ scope, accountId, id }]
+  })
+
+/**
+ * The budgets that bound a call of a key at a time, unix ms: of the key, of its member, of its account, of its groups.
+ * @param named the groups of the call, see readCallGroups
+ */
+export function budgetsOf(
+  key: BudgetedKey & { accountId: string },
+  nowMs: number,
+  named: readonly string[] = [],
+): RunningBudget[] {
   const { accountId, keyId, limitPico, limitReset, accountLimitPico } = key
   const budgets: RunningBudget[] = []
   const add = (holder: BudgetHolder, limit: bigint | null, reset: LimitReset) => {
@@ -62,17 +81,30 @@ export function budgetsOf(key: BudgetedKey & { accountId: string }, nowMs: numbe
   add(keyBudget(accountId, keyId), limitPico, limitReset)
   if (member) add(memberBudget(accountId, member.memberId), member.limitPico, MONTHLY)
   add(accountBudget(accountId), accountLimitPico, MONTHLY)
+  for (const holder of named.length > 0 ? groupBudgets(accountId, named) : []) {
+    const rule = key.groups?.find(({ scope }) => scope === holder.scope)
+    // Without a limit there is an allowance too, so that a limit set later knows the calls that run.
+    if (rule) add(holder, rule.limitPico ?? UNLIMITED_PICO, rule.limitReset)
+  }
   return budgets
 }
 
+const DIGEST_CHARS = 22
+
+/** A group within its account as Redis names it: `p.`, `t.` or `u.` and a hash, since values may have any characters. */
+export const groupName = ({ scope, id }: Pick<BudgetHolder, 'scope' | 'id'>): string =>
+  `${scope[0]}.${createHash('sha256').update(id).digest('base64url').slice(0, DIGEST_CHARS)}`
+
 /**
  * The budgets that a hold was taken from, as text: of the key `<period>`, of its member `<member>@<period>`, of its
- * account `@<period>`; separated by commas. holds.lua parses it.
+ * account `@<period>`, of a group `<group name>@<period>`; separated by commas. holds.lua parses it.
  */
 export const drawText = (budgets: ReadonlyArray<BudgetHolder & { period: { id: string } }>): string =>
   budgets
-    .map(({ scope, id, period }) => {
+    .map((budget) => {
+      const { scope, id, period } = budget
       if (scope === 'key') return period.id
+      if (isGroupScope(scope)) return `${groupName(budget)}@${period.id}`
       return scope === 'member' ? `${id}@${period.id}` : `@${period.id}`
     })
     .join(',')
@@ -81,8 +113,11 @@ export const drawText = (budgets: ReadonlyArray<BudgetHolder & { period: { id: s
 export function drawnPeriod(text: string, scope: BudgetScope): string | null {
   for (const entry of text.split(',')) {
     const at = entry.indexOf('@')
-    const of: BudgetScope = at < 0 ? 'key' : at === 0 ? 'account' : 'member'
-    if (of === scope && entry !== '') return entry.slice(at + 1)
+    const isOf =
+      isGroupScope(scope) || entry[1] === '.'
+        ? entry.startsWith(`${scope[0]}.`)
+        : scope === (at < 0 ? 'key' : at === 0 ? 'account' : 'member')
+    if (isOf && entry !== '') return entry.slice(at + 1)
   }
   return null
 }

@@ -1,3 +1,5 @@
+import { cleanText } from '../kernel/clean-text.ts'
+
 /**
  * The client's labels of a call for its own records, and what the gateway noted of its request: shown in its request
  * log, never forwarded to a provider. All of them are short, and absent if nothing usable was sent.
@@ -15,6 +17,8 @@ export interface CallLabels {
   session?: string
   /** The call whose response this one repeats, from the response cache. */
   cached?: string
+  /** The project, tag and end user that it counts for; see readCallGroups. */
+  groups?: string[]
 }
 
 const TITLE_CHARS_MAX = 100
@@ -30,18 +34,23 @@ const VALUE_CHARS_MAX = 100
 export function readCallLabels(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   body: unknown,
-  { preset, session }: { preset?: string | undefined; session?: string | undefined } = {},
+  {
+    preset,
+    session,
+    groups,
+  }: { [Name in 'preset' | 'session' | 'groups']?: CallLabels[Name] | undefined } = {},
 ): CallLabels | undefined {
   const title = headerText(headers['x-title'], TITLE_CHARS_MAX)
   const referer = refererText(headers['http-referer'])
   const metadata = readMetadata(body)
-  if (!(title ?? referer ?? metadata ?? preset ?? session)) return undefined
+  if (!(title ?? referer ?? metadata ?? preset ?? session ?? groups)) return undefined
   return {
     ...(title !== undefined && { title }),
     ...(referer !== undefined && { referer }),
     ...(metadata !== undefined && { metadata }),
     ...(preset !== undefined && { preset }),
     ...(session !== undefined && { session }),
+    ...(groups !== undefined && { groups }),
   }
 }
 
@@ -73,15 +82,4 @@ function readMetadata(body: unknown): Record<string, string> | undefined {
     if (value !== undefined && label !== undefined) pairs.push([label, value])
   }
   return pairs.length === 0 ? undefined : Object.fromEntries(pairs)
-}
-
-/** Removes control characters and lone surrogates, which PostgreSQL's JSON does not accept. */
-function cleanText(text: string, charsMax: number): string | undefined {
-  const cut = text.length > 2 * charsMax ? text.slice(0, 2 * charsMax) : text
-  const clean = cut
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim()
-    .slice(0, charsMax)
-    .toWellFormed()
-  return clean === '' ? undefined : clean
 }

@@ -11,6 +11,7 @@ export const EVENT_TYPES = [
   'key.limit_reached',
   'member.limit_reached',
   'account.limit_reached',
+  'budget.limit_reached',
   'provider_key.failing',
 ] as const
 export type SubscribedEventType = (typeof EVENT_TYPES)[number]

@@ -147,6 +147,7 @@ const PURPOSES: Record<KeyScope, string> = {
   top_ups: 'open or read top-ups',
   presets: 'manage presets',
   responses: 'read the responses of other keys',
+  budgets: 'read or change budgets',
 }
 
 /** An onRequest hook after `requireKey`: 403 for a key without the scope. */

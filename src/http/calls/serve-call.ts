@@ -7,6 +7,7 @@ import type { CachedCall } from '../../calls/api/cached-call.ts'
 import { type AdmittedCall, dispatchCall } from '../../calls/api/enqueue-and-wait.ts'
 import type { CallSink, PendingCall } from '../../calls/api/pending-call.ts'
 import { type RepeatedCall, type StartCallDependencies, startCall } from '../../calls/api/start-call.ts'
+import { readCallGroups } from '../../core/billing/group.ts'
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import { readCallLabels } from '../../core/calls/call-labels.ts'
 import { refuseLongText } from '../../core/calls/chat-request.ts'
@@ -167,13 +168,14 @@ function callerOf(
 ): Caller {
   const isCacheable = fingerprint !== null && !plan && !background
   const session = readConversationId(request.headers, request.body)
+  const groups = key.groups && readCallGroups(key.groups, request.body)
   return {
     key,
     requestId: request.id,
     idempotencyKey: idempotencyKey(request),
     fingerprint,
     bodyBytes: request.bodyBytes,
-    labels: readCallLabels(request.headers, request.body, { preset: preset?.label, session }),
+    labels: readCallLabels(request.headers, request.body, { preset: preset?.label, session, groups }),
     conversation: isTraced() ? session : undefined,
     cacheSeconds: isCacheable ? cacheSeconds(request, key) : undefined,
     surface: request.routeOptions.url,

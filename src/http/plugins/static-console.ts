@@ -40,6 +40,7 @@ const PAGES = [
   '/calls/*',
   '/session',
   '/presets',
+  '/budgets',
   '/presets/*',
   '/provider-keys',
   '/webhooks',

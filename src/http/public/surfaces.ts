@@ -18,6 +18,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { providerKeysRoute } from '../account-api/byok-keys.ts'
 import { feedbackRoute } from '../account-api/call-feedback.ts'
 import { generationsRoute, usageCallsRoute } from '../account-api/call-lists.ts'
+import { groupBudgetsRoute } from '../account-api/group-budgets.ts'
 import { presetsRoute } from '../account-api/presets.ts'
 import { usageRoute } from '../account-api/usage.ts'
 import { type CrossOriginOptions, crossOrigin } from '../plugins/cross-origin.ts'
@@ -66,6 +67,9 @@ const ROUTES: Partial<Record<Surface['handler'], SurfaceRoute>> = {
   'presets.create': presetsRoute,
   'presets.get': presetsRoute,
   'presets.delete': presetsRoute,
+  'budgets.list': groupBudgetsRoute,
+  'budgets.set': groupBudgetsRoute,
+  'budgets.delete': groupBudgetsRoute,
   pricing: pricingRoute,
   openapi: openapiRoute,
   'surfaces.public': publicSurfacesRoute,

@@ -19,6 +19,7 @@ import type { AccountDeletion } from '../../accounts/self-service/account-deleti
 import type { AccountExport } from '../../accounts/self-service/account-export.ts'
 import type { MonthlyBudgets } from '../../accounts/self-service/budget-change.ts'
 import type { EditKey } from '../../accounts/self-service/edit-key.ts'
+import type { GroupBudgets } from '../../accounts/self-service/group-budgets.ts'
 import type { SessionStore } from '../../accounts/session-store.ts'
 import type { SignInService } from '../../accounts/sign-in-service.ts'
 import type { SignInThrottle } from '../../accounts/sign-in-throttle.ts'
@@ -51,6 +52,7 @@ export interface ApiAccounts {
   invitationStore: InvitationStore
   invitations: Invitations
   monthlyBudgets: MonthlyBudgets
+  groupBudgets: GroupBudgets
   freeCredits: FreeCredits
   sessions: SessionStore
   /** How long a session lasts. */

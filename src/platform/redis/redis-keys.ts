@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
-import type { BudgetHolder } from '../../core/billing/budget.ts'
+import { type BudgetHolder, groupName } from '../../core/billing/budget.ts'
+import { isGroupScope } from '../../core/billing/group-scopes.ts'
 
 /**
  * All Redis keys and channels of the gateway. Accounts are spread over shards. Everything of an account has the hash tag
@@ -62,8 +63,11 @@ export const allowanceKey = (
   sharded: Sharded = ONE_SHARD,
 ): string => `${accountKeys(accountId, sharded).prefix}${infixOf(holder)}left:${period}`
 
-const infixOf = ({ scope, id }: Pick<BudgetHolder, 'scope' | 'id'>): string =>
-  scope === 'account' ? '' : `${scope}:${id}:`
+const infixOf = (holder: Pick<BudgetHolder, 'scope' | 'id'>): string => {
+  const { scope, id } = holder
+  if (isGroupScope(scope)) return `group:${groupName(holder)}:`
+  return scope === 'account' ? '' : `${scope}:${id}:`
+}
 
 /** The candidate that a conversation is on, as `<since, unix ms> <target>`; see src/core/routing/affinity.ts. Scripts build the same key. */
 export const conversationKey = (

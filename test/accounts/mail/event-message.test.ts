@@ -35,6 +35,10 @@ const DATA: Record<MailedEventType, EventData> = {
     limit_reset: 'monthly',
     resets_at: '2026-03-01T00:00:00.000Z',
   },
+  'budget.limit_reached': {
+    ...{ scope: 'user', name: 'user-42', limit_usd: '1.00', limit_reset: 'daily' },
+    resets_at: '2026-03-02T00:00:00.000Z',
+  },
   'provider_key.failing': {
     provider_key_id: 'pkey_1',
     provider: 'openai',

@@ -10,6 +10,7 @@ import {
   keyBudget,
   memberBudget,
 } from '../../../src/core/billing/budget.ts'
+import { GROUP_SCOPES } from '../../../src/core/billing/group-scopes.ts'
 import { type CallId, newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import type { Redis } from '../../../src/platform/redis/redis.ts'
 import { accountKeys, allowanceKey } from '../../../src/platform/redis/redis-keys.ts'
@@ -18,6 +19,8 @@ import { testRedis } from '../../helpers/resources.ts'
 
 const MONTH = { id: 'm2035-05-01' }
 const AMOUNT = 100n
+/** Any characters may be in a value. */
+const TAG = 'team=a,b:c@d e'
 
 let redis: Redis
 let holds: HoldStore
@@ -29,13 +32,20 @@ beforeAll(() => {
 })
 
 /** An account with members, keys and what is left of their budgets; null: no budget. */
-async function budgeted(left: { keys: Array<bigint | null>; member: bigint | null; account: bigint | null }) {
+async function budgeted(left: {
+  keys: Array<bigint | null>
+  member: bigint | null
+  account: bigint | null
+  /** Of a tag that each call has. */
+  tag?: bigint | null
+}) {
   const accountId = newId('acct')
   await holds.load(accountId, { balancePico: 1_000_000n, version: 1n })
   const holders: Array<[BudgetHolder, bigint | null]> = [
     ...left.keys.map((amount, index) => [keyBudget(accountId, `key_${index}`), amount] as const),
     [memberBudget(accountId, 'acct_member'), left.member],
     [accountBudget(accountId), left.account],
+    ...(left.tag === undefined ? [] : [[{ scope: 'tag' as const, accountId, id: TAG }, left.tag] as const]),
   ].map(([holder, amount]) => [holder, amount] as [BudgetHolder, bigint | null])
   const bounding = new Map<string, BudgetHolder>()
   for (const [holder, amount] of holders) {
@@ -81,6 +91,7 @@ describe('calls that several budgets bound', () => {
       { keys: [500n], member: 50n, account: 500n, refusing: 'member', left: 50n },
       { keys: [500n], member: 70n, account: 60n, refusing: 'account', left: 60n },
       { keys: [null], member: null, account: 0n, refusing: 'account', left: 0n },
+      { keys: [500n], member: 500n, account: 500n, tag: 30n, refusing: 'tag', left: 30n },
     ]
     for (const { refusing, left, ...amounts } of cases) {
       const account = await budgeted(amounts)
@@ -108,6 +119,36 @@ describe('calls that several budgets bound', () => {
     expect(answers.filter(({ kind }) => kind === 'allowance-spent')).toHaveLength(990)
     expect(await account.left(accountBudget(account.accountId))).toBe(0n)
   })
+
+  test.each(GROUP_SCOPES)(
+    'of five hundred at once on a budget of a %s for ten, ten are admitted',
+    async (scope) => {
+      const { accountId } = await budgeted({ keys: [], member: null, account: null })
+      const budget = { scope, accountId, id: TAG, period: MONTH }
+      await redis.set(allowanceKey(budget, MONTH.id), String(10n * AMOUNT + 99n))
+      const ids = Array.from({ length: 500 }, () => newCallId())
+      const admit = (callId: CallId, index: number) =>
+        holds.admit(
+          admissionOf(accountId, {
+            callId,
+            keyId: `key_${index % 7}`,
+            amountPico: AMOUNT,
+            budgets: [budget],
+          }),
+        )
+      const answers = await Promise.all(ids.map(admit))
+      expect(admitted(answers)).toBe(10)
+      const held = ids.filter((_, index) => answers[index]!.kind === 'admitted')
+      // Their workers die, and what became of each is told twice.
+      const outcomes = held.map((callId, index) => ({ callId, chargePico: BigInt(index) }))
+      for (let time = 0; time < 2; time++)
+        await Promise.all(
+          outcomes.map((call) => holds.apply(accountId, { balancePico: 999_955n, version: 2n }, [call])),
+        )
+      expect(await holds.allowance(budget, MONTH)).toBe(10n * AMOUNT + 99n - 45n)
+      expect(await holds.balance(accountId)).toMatchObject({ heldPico: 0n, availPico: 999_955n })
+    },
+  )
 
   test('get the tokens that the tightest affords where they set no limit', async () => {
     const account = await budgeted({ keys: [900n], member: 61n, account: 800n })
@@ -164,6 +205,7 @@ describe('calls that several budgets bound', () => {
       keys: fc.tuple(amount, amount),
       member: amount,
       account: amount,
+      tag: amount,
       steps: fc.array(step, { maxLength: 15 }),
     })
     await fc.assert(
@@ -216,6 +258,7 @@ describe('calls that several budgets bound', () => {
             ),
             rest(amounts.member, all),
             rest(amounts.account, all),
+            rest(amounts.tag, all),
           ])
           for (const left of lefts) if (left !== null) expect(left).toBeGreaterThanOrEqual(0n)
         }
@@ -245,11 +288,18 @@ test('holds of a gateway without budgets of members and accounts still count, en
 
 test.each([
   [[], null, null, null],
+  [['key', 'tag', 'user'], 'd2035-05-06', null, null],
   [['key'], 'd2035-05-06', null, null],
   [['account'], null, null, 'm2035-05-01'],
   [['key', 'member', 'account'], 'd2035-05-06', 'm2035-05-01', 'm2035-05-01'],
 ] as const)('a hold says which budgets it was taken from: %s', (scopes, key, member, account) => {
-  const periods = { key: 'd2035-05-06', member: MONTH.id, account: MONTH.id }
+  const periods = {
+    key: 'd2035-05-06',
+    member: MONTH.id,
+    account: MONTH.id,
+    tag: 'w2035-04-30',
+    user: 'total',
+  }
   const text = drawText(
     scopes.map((scope) => ({ scope, accountId: 'acct_1', id: 'acct_2', period: { id: periods[scope] } })),
   )
@@ -258,4 +308,8 @@ test.each([
     member,
     account,
   ])
+  const hasGroups = scopes.some((scope) => scope === 'tag')
+  expect([drawnPeriod(text, 'tag'), drawnPeriod(text, 'user'), drawnPeriod(text, 'project')]).toEqual(
+    hasGroups ? [periods.tag, periods.user, null] : [null, null, null],
+  )
 })

@@ -79,6 +79,23 @@ describe('totals of spend, usage and the ledger', () => {
     expect(await spentIn('', 'total')).toBe(250)
   })
 
+  test('have each call once for each of its groups too, and not for other labels of its client', async () => {
+    const groups = ['project:Search', 'tag:team=a,b:c', 'user:42']
+    const labels = { groups, metadata: { groups: 'user:7' } }
+    const calls = [
+      settlementOf(account, at(NOON, { keyId: 'key_g', labels })),
+      settlementOf(account, at(NOON + DAY_MS, { keyId: 'key_h', labels: { groups: ['user:42'] } })),
+      settlementOf(account, at(NOON, { keyId: 'key_g', labels: { title: 'app' } })),
+    ]
+    await store.settle(calls)
+    await store.settle(calls)
+    expect(await spentIn('user:42', 'total')).toBe(100)
+    expect(await spentIn('user:42', 'd2026-11-25')).toBe(50)
+    expect(await spentIn('project:Search', 'total')).toBe(50)
+    expect(await spentIn('tag:team=a,b:c', 'total')).toBe(50)
+    expect(await spentIn('user:7', 'total')).toBeNull()
+  })
+
   test('change by the difference when a record replaces another, in either order and repeated', async () => {
     const served = settlementOf(account, at(NOON, { keyId: 'key_c' }))
     const unserved = unservedSettlementOf(account, {
@@ -139,7 +156,7 @@ describe('totals of spend, usage and the ledger', () => {
   })
 
   test('are proven by the audit', async () => {
-    const call = settlementOf(account, at(NOON, { keyId: 'key_f' }))
+    const call = settlementOf(account, at(NOON, { keyId: 'key_f', labels: { groups: ['user:1'] } }))
     await store.settle([call])
     const failing = async () => {
       const { checks } = await auditLedger(ledger.postgres, { reach: 'full' })
@@ -148,13 +165,14 @@ describe('totals of spend, usage and the ledger', () => {
       )
     }
     expect(await failing()).toEqual([])
-    const [quarters, days, totals, entries] = TOTALS_AUDIT_CHECKS.map(({ name }) => name)
+    const [quarters, days, totals, entries, groups] = TOTALS_AUDIT_CHECKS.map(({ name }) => name)
     for (const [table, where, column, found] of [
       ['usage_totals', "key_id = 'key_f' AND width_ms = 900000", 'charge_pico', [quarters, days]],
       ['usage_totals', "key_id = 'key_f' AND width_ms = 900000", 'completion_tokens', [quarters]],
       ['usage_totals', "key_id = 'key_f' AND width_ms = 86400000", 'charge_pico', [days]],
       ['spend_totals', "key_id = 'key_f' AND period <> 'total'", 'spent_pico', [days, totals]],
       ['spend_totals', "key_id = '' AND period = 'total'", 'spent_pico', [totals]],
+      ['spend_totals', "key_id = 'user:1' AND period <> 'total'", 'spent_pico', [totals, groups]],
       [
         'ledger_totals',
         `ledger_account = 'customer:${account}' AND kind = 'capture'`,
@@ -171,6 +189,8 @@ describe('totals of spend, usage and the ledger', () => {
       await change(-1)
       expect(await failing()).toEqual([])
     }
+    // The first migration counts no groups.
+    await ledger.postgres.$executeRawUnsafe('UPDATE call_records SET labels = NULL')
   })
 
   test('are filled from the history of a database without them', async () => {

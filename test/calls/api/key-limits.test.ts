@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccountStore } from '../../../src/accounts/account-store.ts'
 import { type KeyRecord, plainKey } from '../../../src/accounts/key-cache.ts'
+import { createGroupLimit } from '../../../src/billing/holds/group-limits.ts'
 import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
 import { createSpendStore } from '../../../src/billing/reports/spend-store.ts'
@@ -65,10 +66,16 @@ beforeAll(async () => {
   deps = {
     catalog: () => built.snapshot,
     admit: holds.admit,
-    ...createBalanceLoaders(accounts, createSpendStore(ledger.postgres), holds, {
-      resynced: async () => 'epoch',
-      charges: async () => new Map(),
-    }),
+    ...createBalanceLoaders(
+      accounts,
+      createSpendStore(ledger.postgres),
+      createGroupLimit(ledger.postgres),
+      holds,
+      {
+        resynced: async () => 'epoch',
+        charges: async () => new Map(),
+      },
+    ),
     releaseHold: holds.release,
     sealBody: () => null,
     hub: { expect: () => undefined, forget: () => undefined, untilReceiving: async () => undefined },

@@ -54,7 +54,7 @@ export const valuesOf = (key: KeyView): KeyValues => ({
   scopes: valueOfNames(key.scopes),
 })
 
-const RESETS = [
+export const RESETS = [
   { value: 'none', name: 'Never' },
   { value: 'daily', name: 'Daily' },
   { value: 'weekly', name: 'Weekly' },
@@ -191,6 +191,11 @@ const SCOPES: Record<KeyScope, { label: string; hint: string; permission: Permis
     label: 'Read responses of other keys',
     hint: 'Without this, the key reads and continues only the stored responses that it made.',
     permission: 'all_keys',
+  },
+  budgets: {
+    label: 'Manage budgets',
+    hint: 'Through /v2/budgets: the budgets of projects, tags and end users.',
+    permission: 'limits',
   },
 }
 

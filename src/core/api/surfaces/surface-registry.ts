@@ -120,6 +120,14 @@ const ENTRIES = {
     'One version of a preset, and the versions that are kept.',
   ],
   'presets.delete': ['DELETE /v2/presets/{name}', 'Limited', 'open', 'Deletes a preset with its versions.'],
+  'budgets.list': [
+    'GET /v2/budgets',
+    'Limited',
+    'open',
+    'Budgets of projects, tags and end users, with what they spent.',
+  ],
+  'budgets.set': ['POST /v2/budgets', 'Limited', 'open', 'Creates or changes a budget.'],
+  'budgets.delete': ['DELETE /v2/budgets', 'Limited', 'open', 'Deletes a budget.'],
   pricing: ['GET /pricing.json', 'Public', 'open', 'Live retail rates as timestamped JSON; CORS open.'],
   openapi: ['GET /openapi.json', 'Public', 'open', 'The OpenAPI 3.1 document of every route; CORS open.'],
   'surfaces.public': [

@@ -17,7 +17,7 @@ import { ApiError, invalid } from '../../../core/kernel/errors.ts'
 import { oncePer } from '../../../core/kernel/once-per.ts'
 import { developerOf } from '../../../core/routing/allow-list.ts'
 import { OfId } from '../../page.ts'
-import { actingOn, keyAuthority, mayUseKey } from '../../plugins/session.ts'
+import { actingOn, keyAuthority, mayUseKey, refuseUnpermitted } from '../../plugins/session.ts'
 import { keyViews } from './key-view.ts'
 import { readKeyEdit, readNewKey } from './read-key-settings.ts'
 
@@ -28,7 +28,7 @@ const BOUNDS: KeyBounds = { active: 200, inAll: 1_000 }
  * for all keys see and change those that the person created.
  */
 export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { keys: keyStore, editKey, throttleAccount, announce, limits, clock } = app.accounts
+  const { keys: keyStore, editKey, groupBudgets, throttleAccount, announce, limits, clock } = app.accounts
   const { keyActivity } = app.billing
   const { snapshot: catalog } = app.catalog
   const ofSession = { onRequest: [app.requirePermission('keys')] }
@@ -105,7 +105,11 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const editing = { ...ofSession, schema: { ...ofKey.schema, body: KeyEditBody } }
   app.patch('/keys/:id', editing, async (request) => {
     const key = await ownKey(request)
-    const { scopes } = request.body
+    const { scopes, project } = request.body
+    if (project !== undefined && project !== key.project) {
+      refuseUnpermitted(request, 'all_keys')
+      await groupBudgets.expectProject(key.accountId, project)
+    }
     const added = scopes?.filter((scope) => !key.scopes.includes(scope)) ?? []
     refuseScopes(added, actingOn(request).role)
     refuseScopes(added, key.creator?.role ?? null, 'The role of the creator of this key does not permit')
@@ -113,6 +117,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
       ...readKeyEdit(request.body, key, limits, clock()),
       ...readAllowedNames(request.body, catalog()),
       ...(scopes && { scopes }),
+      ...(project !== undefined && { project }),
     }
     return edited(request, key, edit, 'key.edited', scopes && scopeDetails(scopes))
   })
