@@ -11,6 +11,7 @@ import { createFreeCreditBudget, createFreeCredits } from '../accounts/free-cred
 import { createIdentityProvider } from '../accounts/identity/identity-provider.ts'
 import { createIdentityStore } from '../accounts/identity/identity-store.ts'
 import { createOauthSignIn } from '../accounts/identity/oauth-sign-in.ts'
+import { createApplySignInRules } from '../accounts/identity/sign-in-rules.ts'
 import { createKeyHasher } from '../accounts/key-hash.ts'
 import { createKeyStore, editKey as storeKeyEdit } from '../accounts/key-store.ts'
 import { createByokKeyMail } from '../accounts/mail/byok-key-mail.ts'
@@ -221,6 +222,7 @@ export function composeSignIn(
       ...{ ...shared, signIn },
       providers: config.signInProviders.map(createIdentityProvider),
       identities: createIdentityStore(postgres),
+      applySignInRules: createApplySignInRules(shared),
       signUpClosed: config.signUpClosed,
     }),
   }

@@ -19,6 +19,7 @@ accounts:
     owner: ann@x.test
     requests_per_minute: 600
     spend_cap_usd: '50'
+    sign_in: { domain: acme.test, groups: { ml: developer } }
     surfaces: [embeddings]
     members:
       - { email: ann@x.test, role: owner }
@@ -61,7 +62,8 @@ describe('the gateway as a file', () => {
       'every account: open rerank',
       'alarms to Ops: new, by slack',
       'Acme Rail: new',
-      'Acme Rail: requests_per_minute none → 600, spend_cap_usd none → 50',
+      'Acme Rail: requests_per_minute none → 600, spend_cap_usd none → 50, ' +
+        'sign_in none → {"domain":"acme.test","groups":{"ml":"developer"}}',
       'Acme Rail: open embeddings',
       'Acme Rail: invite ben@x.test as developer',
       'Acme Rail: budget of tag team: new',
@@ -92,6 +94,7 @@ describe('the gateway as a file', () => {
         {
           ...{ account: 'Acme Rail', requests_per_minute: 600, concurrent_calls: null },
           ...{ spend_cap_usd: '50.00', low_balance_usd: '1.00', surfaces: ['embeddings'] },
+          sign_in: { domain: 'acme.test', groups: { ml: 'developer' } },
           members: [{ email: 'ann@x.test', role: 'owner', monthly_budget_usd: null }],
           budgets: [
             { scope: 'project', value: 'Web', tag: null, limit_usd: '30.00', limit_reset: 'monthly' },
@@ -130,7 +133,7 @@ describe('the gateway as a file', () => {
       new Set([
         ...['account.create', 'settings.change', 'surface.open', 'alarm_destination.create'],
         ...['organisation.create', 'account.limits', 'account.spend-cap', 'organisation.invite'],
-        ...['key.create', 'key.limits', 'account.budget'],
+        ...['key.create', 'key.limits', 'account.budget', 'organisation.sign-in'],
       ]),
     )
   })

@@ -10,6 +10,7 @@ export interface LocalUser {
   sub: string
   email: string
   email_verified: boolean
+  groups?: string[]
 }
 
 const CLIENT = { id: 'shuntyard', secret: 'a secret of the client' }
@@ -75,7 +76,7 @@ export async function startOidcProvider(
         token_endpoint_auth_method: 'client_secret_post',
       },
     ],
-    claims: { openid: ['sub'], email: ['email', 'email_verified'] },
+    claims: { openid: ['sub', 'groups'], email: ['email', 'email_verified'] },
     cookies: { keys: ['a key of the provider'] },
     pkce: { required: () => true },
     features: { devInteractions: { enabled: false } },

@@ -26,6 +26,8 @@ export interface OauthSecrets {
 /** An identity as its provider states it. */
 export interface StatedIdentity extends Identity {
   isEmailVerified: boolean
+  /** The claim `groups`. */
+  groups: string[]
 }
 
 /** Signs in at an identity provider: authorization codes with PKCE, state and, with OpenID Connect, a nonce. */
@@ -109,6 +111,7 @@ export function createIdentityProvider(provider: SignInProvider) {
         provider: id,
         subject: claims.sub,
         ...statedEmail(String(info.email ?? ''), info.email_verified === true),
+        groups: [claims.groups ?? info.groups ?? []].flat().map(String),
       }
     },
   }
@@ -141,5 +144,6 @@ async function readGithubUser(apiUrl: string, accessToken: string): Promise<Stat
     provider: 'github',
     subject: String(id),
     ...statedEmail(primary.email, primary.verified === true),
+    groups: [],
   }
 }

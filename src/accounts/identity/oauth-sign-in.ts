@@ -14,6 +14,7 @@ import type { SignInSteps } from '../sign-in-steps.ts'
 import type { SignInThrottle } from '../sign-in-throttle.ts'
 import type { IdentityProvider, StatedIdentity } from './identity-provider.ts'
 import type { IdentityStore } from './identity-store.ts'
+import type { ApplySignInRules } from './sign-in-rules.ts'
 
 /** Why a returning person is not signed in; the sign-in page has a text for each. */
 export type OauthProblem =
@@ -49,6 +50,7 @@ export function createOauthSignIn(deps: {
   throttle: Pick<SignInThrottle, 'verification' | 'signUp'>
   passwordCheck: PasswordCheck
   notify: Notify
+  applySignInRules: ApplySignInRules
   signUpClosed: boolean
   logger: Logger
 }) {
@@ -162,6 +164,7 @@ export function createOauthSignIn(deps: {
       if ('problem' in resolved) return problem(resolved.problem)
       const credential = await credentials.find(resolved.accountId)
       if (!credential || credential.isSuspended) return problem('suspended')
+      await deps.applySignInRules(resolved.accountId, identity)
       const entered = await deps.signIn.enter({ ...credential, email: identity.email }, client)
       return entered === null ? problem('failed') : { ...entered, next: step.data.next }
     },

@@ -1,7 +1,7 @@
 import { createAllowanceStore } from '../../billing/holds/allowance-store.ts'
-import type { GroupLimit } from '../../billing/holds/group-limits.ts'
 import type { HoldStore, LedgerBalance } from '../../billing/holds/hold-store.ts'
 import type { SpendStore } from '../../billing/reports/spend-store.ts'
+import type { BudgetHolder } from '../../core/billing/budget.ts'
 import { isGroupScope } from '../../core/billing/group-scopes.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { AdmissionDependencies } from './admit-call.ts'
@@ -26,7 +26,7 @@ export interface Recovery {
 export function createBalanceLoaders(
   accounts: AccountBalances,
   spend: Pick<SpendStore, 'holdsOf' | 'spending'>,
-  groupLimit: GroupLimit,
+  groupLimit: (group: BudgetHolder) => Promise<bigint>,
   holds: HoldStore,
   recovery: Recovery,
 ): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance'> {

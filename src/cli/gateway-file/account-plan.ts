@@ -1,5 +1,6 @@
 import { type Account, accountName, isPerson } from '../../accounts/account-store.ts'
 import { createEmailTokenStore } from '../../accounts/email-token-store.ts'
+import { type SignInRules, setSignInRules } from '../../accounts/identity/sign-in-rules.ts'
 import { createInvitationStore } from '../../accounts/organisation/invitation-store.ts'
 import { isEmailShaped } from '../../core/kernel/email-address.ts'
 import { formatUsdOrNull, type PicoUsd, parseUsd, picoUsd } from '../../core/kernel/money.ts'
@@ -22,6 +23,8 @@ import { surfaceChanges } from './surface-changes.ts'
 /** What an entry would change of its account, its members and its keys. */
 export async function accountChanges(services: Services, entry: AccountEntry): Promise<Change[]> {
   const { directory, operator } = services
+  if (entry.sign_in && isEmailShaped(entry.account))
+    throw new UsageError(`${entry.account} is a person; only organisations have members`)
   const found = await findAccount(services, entry.account)
   /** Of an account that is new it is known once it is made. */
   const holder = { account: found }
@@ -92,6 +95,7 @@ const ACCOUNT_SETTINGS = [
   'concurrent_calls',
   'spend_cap_usd',
   'low_balance_usd',
+  'sign_in',
 ] as const
 
 const settingsOf = (account: Account) => ({
@@ -99,14 +103,15 @@ const settingsOf = (account: Account) => ({
   concurrent_calls: account.concurrentCalls,
   spend_cap_usd: formatUsdOrNull(account.monthlyLimitPico),
   low_balance_usd: formatUsdOrNull(account.lowBalancePico),
+  sign_in: account.signIn as SignInRules | null,
 })
 
 async function changeAccount(
-  { accountManagement, monthlyBudgets, auditLog, operator }: Services,
+  { accountManagement, monthlyBudgets, auditLog, operator, postgres }: Services,
   id: string,
   edit: Partial<ReturnType<typeof settingsOf>>,
 ): Promise<void> {
-  const { requests_per_minute, concurrent_calls, spend_cap_usd, low_balance_usd } = edit
+  const { requests_per_minute, concurrent_calls, spend_cap_usd, low_balance_usd, sign_in } = edit
   if (requests_per_minute !== undefined || concurrent_calls !== undefined)
     await accountManagement.setLimits(operator, id, {
       ...(requests_per_minute !== undefined && { requestsPerMinute: requests_per_minute }),
@@ -114,6 +119,14 @@ async function changeAccount(
     })
   if (low_balance_usd !== undefined)
     await accountManagement.setLowBalance(operator, id, readUsdOrNull(low_balance_usd))
+  if (sign_in !== undefined) {
+    const action = {
+      action: 'organisation.sign-in',
+      target: id,
+      details: { sign_in: JSON.stringify(sign_in) },
+    }
+    await auditLog.auditedAction(operator, action, () => setSignInRules(postgres, id, sign_in))
+  }
   if (spend_cap_usd !== undefined) {
     const action = { action: 'account.spend-cap', target: id, details: { spend_cap_usd } }
     const set = () => monthlyBudgets.setSpendCap(id, readUsdOrNull(spend_cap_usd))

@@ -45,7 +45,12 @@ export const sameUsd = (one: string | null, other: string | null): boolean =>
 const sameTime = (one: string, other: string): boolean =>
   new Date(one).getTime() === new Date(other).getTime()
 
-const shown = (value: unknown) => (Array.isArray(value) ? `[${value.join(', ')}]` : String(value ?? 'none'))
+const shown = (value: unknown) =>
+  Array.isArray(value)
+    ? `[${value.join(', ')}]`
+    : typeof value === 'object' && value !== null
+      ? JSON.stringify(value)
+      : String(value ?? 'none')
 export const describe = (edit: object, before: object): string =>
   Object.entries(edit)
     .map(([name, value]) => `${name} ${shown((before as Record<string, unknown>)[name])} → ${shown(value)}`)

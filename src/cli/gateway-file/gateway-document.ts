@@ -1,6 +1,7 @@
 import { Ajv } from 'ajv'
 import { type Static, type TSchema, Type } from 'typebox'
 import { parse } from 'yaml'
+import { RULE_ROLES } from '../../accounts/identity/sign-in-rules.ts'
 import { KEY_SCOPES } from '../../core/accounts/key-scope.ts'
 import { MEMBER_ROLES } from '../../core/accounts/member-permissions.ts'
 import { SEVERITIES } from '../../core/alarms/severity.ts'
@@ -69,6 +70,26 @@ const MemberEntry = Type.Object(
   CLOSED,
 )
 
+const RuleRole = Type.Enum([...RULE_ROLES])
+
+const SignInEntry = Type.Object(
+  {
+    domain: Type.Optional(
+      Type.String({
+        pattern: '^[a-z0-9-]+(\\.[a-z0-9-]+)+$',
+        description: 'Of verified addresses. You vouch that it is theirs.',
+      }),
+    ),
+    domain_role: Type.Optional(RuleRole),
+    groups: Type.Optional(
+      Type.Record(Type.String(), RuleRole, {
+        description: 'Roles by the claim `groups` of the provider of OIDC_ISSUER.',
+      }),
+    ),
+  },
+  CLOSED,
+)
+
 const AccountEntry = Type.Object(
   {
     account: Type.String({
@@ -83,6 +104,11 @@ const AccountEntry = Type.Object(
     concurrent_calls: count("null: the gateway's default."),
     spend_cap_usd: usd('a month; null: none.'),
     low_balance_usd: usd('null: never.'),
+    sign_in: Type.Optional(
+      Type.Union([SignInEntry, Type.Null()], {
+        description: 'Of an organisation: by what sign-ins with a provider people become members.',
+      }),
+    ),
     surfaces: list('Those that are open to it; others are closed.'),
     members: Type.Optional(Type.Array(MemberEntry)),
     budgets: Type.Optional(Type.Array(BudgetEntry)),

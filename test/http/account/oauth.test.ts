@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { setSignInRules } from '../../../src/accounts/identity/sign-in-rules.ts'
+import { createOrganisationStore } from '../../../src/accounts/organisation/organisation-store.ts'
 import { readConfig } from '../../../src/config.ts'
 import type { IdentityList, RedirectView } from '../../../src/core/api/identities.ts'
 import type { NewRecoveryCodes, NewTotp, SecondFactorAsked } from '../../../src/core/api/second-factor.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
+import { picoUsd } from '../../../src/core/kernel/money.ts'
 import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import {
   type LocalUser,
@@ -91,6 +94,39 @@ describe('signing in with an OpenID Connect provider', () => {
     await verify(holder.email)
     const { client } = await signIn(someone({ email: holder.email.toUpperCase() }))
     expect((await sessionOf(client)).person.email).toBe(holder.email)
+  })
+
+  test('adds, changes and ends memberships by groups and domain, and leaves those by invitation alone', async () => {
+    const owner = await signedUp(stack.url)
+    const { account } = await sessionOf(owner)
+    const organisation = async (rules: object) => {
+      const { id } = await createOrganisationStore(stack.postgres, picoUsd(0n)).create('Acme', account.id)
+      await setSignInRules(stack.postgres, id, rules)
+      return id
+    }
+    const byGroup = await organisation({ groups: { ml: 'developer', leads: 'admin' } })
+    const byDomain = await organisation({ domain: 'company.test', domain_role: 'billing' })
+    const user = someone({ groups: ['ml', 'constructor'] })
+    const rolesAfter = async (groups: string[], more: Partial<LocalUser> = {}) => {
+      const { client } = await signIn({ ...user, ...more, groups })
+      const { person } = await sessionOf(client)
+      const found = await stack.postgres.organisationMember.findMany({ where: { personId: person.id } })
+      return Object.fromEntries(found.map(({ accountId, role }) => [accountId, role]))
+    }
+    expect(await rolesAfter(['ml', 'constructor'])).toEqual({ [byGroup]: 'developer', [byDomain]: 'billing' })
+    expect(await rolesAfter(['ml', 'leads'])).toEqual({ [byGroup]: 'admin', [byDomain]: 'billing' })
+    expect(await rolesAfter([], { email_verified: false })).toEqual({})
+    const { id: personId } = await stack.postgres.account.findUniqueOrThrow({ where: { email: user.email } })
+    await stack.postgres.organisationMember.create({
+      data: { accountId: byGroup, personId, role: 'billing' },
+    })
+    expect(await rolesAfter(['leads'])).toEqual({ [byGroup]: 'billing', [byDomain]: 'billing' })
+    const actions = await stack.postgres.accountAction.findMany({ where: { accountId: byGroup } })
+    expect(actions.map(({ action }) => action)).toEqual([
+      'member.joined',
+      'member.role_changed',
+      'member.removed',
+    ])
   })
 
   test('does not share an account that somebody opened with an address they never verified', async () => {
