@@ -167,8 +167,8 @@ export interface CompletionMessage {
   signed?: SignedReasoning[]
   logprobs?: TokenLogprob[]
   annotations?: Annotation[]
-  /** The items of tools that the provider ran, or asks its client to run. */
-  hosted?: Fields[]
+  /** The items of tools that the provider ran, or asks its client to run; `at`: the characters of the content before it. */
+  hosted?: Array<{ item: Fields; at: number }>
   /** The blocks of a native completion, which has no other content. */
   native?: NativeBlock[]
   /** JSON, of a call that asks for a result; it has nothing else. */
@@ -184,7 +184,7 @@ export class CompletionBuilder {
   readonly #signed: SignedReasoning[] = []
   #logprobs: TokenLogprob[] = []
   #annotations: Annotation[] = []
-  readonly #hosted: Fields[] = []
+  readonly #hosted: Array<{ item: Fields; at: number }> = []
   #nativeMessage: NativeMessageBuilder | null = null
   #result: string | null = null
 
@@ -254,7 +254,8 @@ export class CompletionBuilder {
         this.#annotations.push(...delta[1])
         break
       case 'hosted':
-        if (delta[1].type === HOSTED_DONE && isObject(delta[1].item)) this.#hosted.push(delta[1].item)
+        if (delta[1].type === HOSTED_DONE && isObject(delta[1].item))
+          this.#hosted.push({ item: delta[1].item, at: this.#content.length })
         break
       case 'native':
         this.#nativeMessage ??= new NativeMessageBuilder()

@@ -106,12 +106,20 @@ export class ResponsesFormat implements ResponseFormat {
 
   outputOf(head: CompletionHead, message: CompletionMessage): ResponseOutput {
     const output = this.output(head)
-    const { reasoning, signed = [], content, logprobs, refusal, tool_calls: calls } = message
+    const { reasoning, signed = [], logprobs, refusal, tool_calls: calls } = message
+    const content = message.content ?? ''
+    let written = 0
+    const write = (to: number) => {
+      if (to > written) output.add(['text', content.slice(written, to)])
+      written = to
+    }
     if (reasoning) output.add(['reasoning', reasoning])
     for (const each of signed) output.add(['signed', each])
-    for (const [index, item] of (message.hosted ?? []).entries())
+    for (const [index, { item, at }] of (message.hosted ?? []).entries()) {
+      write(at)
       for (const event of wholeItem(item, index)) output.add(event)
-    if (content) output.add(['text', content])
+    }
+    write(content.length)
     if (logprobs) output.add(['logprobs', logprobs])
     if (message.annotations) output.add(['annotations', message.annotations])
     if (refusal) output.add(['refusal', refusal])

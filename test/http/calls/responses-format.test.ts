@@ -1,7 +1,7 @@
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { expect, test } from 'vitest'
 import type { ChatRequest } from '../../../src/core/calls/chat-request.ts'
-import type { Delta, KeptReasoning } from '../../../src/core/calls/completion.ts'
+import { CompletionBuilder, type Delta, type KeptReasoning } from '../../../src/core/calls/completion.ts'
 import { parseExtendedRequest } from '../../../src/core/calls/extended-request.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import type { CompletionHead } from '../../../src/http/calls/completion-writer.ts'
@@ -123,6 +123,23 @@ test('log probabilities are with the text that they are of, streamed and whole',
   const whole = JSON.parse(formatOf().whole(HEAD, ['completion', 'c', message, 'stop', USAGE] as never))
   for (const { output } of [whole, events.at(-1)!.response])
     expect(output).toMatchObject([{ content: [{ text: 'I add', logprobs: tokens }] }])
+})
+
+test('items of tools that the provider ran stand where it put them, in a whole answer, too', () => {
+  const search = { id: 'ws_1', type: 'web_search_call', status: 'completed' }
+  const builder = new CompletionBuilder()
+  const deltas: Delta[] = [
+    ['text', 'I look.'],
+    ['hosted', { type: 'response.output_item.done', output_index: 1, item: search }],
+    ['text', 'It snows.'],
+  ]
+  for (const delta of deltas) builder.add(delta)
+  const frame = ['completion', 'c', builder.message(), 'stop', USAGE] as never
+  expect(JSON.parse(formatOf().whole(HEAD, frame)).output).toMatchObject([
+    { type: 'message', content: [{ text: 'I look.' }] },
+    { type: 'web_search_call' },
+    { type: 'message', content: [{ text: 'It snows.' }] },
+  ])
 })
 
 test('a summary is one item that only the gateway reads, in the stream and when it is read again', async () => {
