@@ -73,6 +73,7 @@ export const COMMANDS = {
   },
   'package:build': { entry: 'tools/package/build.ts' },
   'release-check': { entry: 'tools/package/release-check.ts' },
+  'docs:build': { entry: 'tools/docs-site/build.ts' },
   'console:build': { entry: 'tools/launcher/build-console.ts' },
   'console:dev': { entry: 'tools/launcher/serve-console.ts' },
   'console:screenshots': {
