@@ -12,6 +12,7 @@ import { type HealthEffect, healthEffect } from '../../../core/failover/circuit-
 import type { PastAttempt } from '../../../core/failover/failover-state.ts'
 import { effectBesideKeys, type KeyEffect, keyEffect } from '../../../core/failover/key-health.ts'
 import type { BreakerBoard, Probe } from '../../../offer-health/circuit-breaker/breaker-board.ts'
+import { hasLimits } from '../../../offer-health/key-usage.ts'
 import type { Logger } from '../../../platform/observability/logger.ts'
 import { noteReception } from './attempt-key.ts'
 import type { AttemptMeter } from './attempt-meter.ts'
@@ -145,7 +146,7 @@ export function reportAttempt(
   if (plan.poolKey && keys) {
     const keyEffect: KeyEffect = isFlex ? { kind: 'none' } : keyEffectOf(outcome)
     keys.board.report(offerId, plan.poolKey.id, keyEffect, providerKeyId === undefined)
-    const usage = reportedUsage(outcome)
+    const usage = hasLimits(plan.poolKey) && reportedUsage(outcome)
     if (usage) {
       const costPico = Number(costOf(usage, plan.offer.cost))
       keys.board.spend(offerId, plan.poolKey, {
