@@ -23,7 +23,6 @@ export function reportedUsage(usage, tokens) {
 
 export async function startProvider() {
   const made = new Map()
-  const answered = new Map()
   const server = createServer(async (request, response) => {
     const chunks = []
     for await (const chunk of request) chunks.push(chunk)
@@ -82,7 +81,6 @@ export async function startProvider() {
     if (usage) write({ ...head, object: 'chat.completion.chunk', choices: [], usage })
     write('[DONE]')
     response.end()
-    answered.set(directive.id, Date.now())
   })
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${server.address().port}/v1`
@@ -91,7 +89,7 @@ export async function startProvider() {
     server.closeAllConnections()
     server.close()
   }
-  return { url, made, answered, tokensOf, close }
+  return { url, made, tokensOf, close }
 }
 
 function directiveOf({ messages }) {

@@ -5,6 +5,7 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { pause } from './client.mjs'
 import { judge } from './judge.mjs'
 import { startProvider } from './provider.mjs'
 import { SCENARIOS } from './scenarios.mjs'
@@ -15,9 +16,7 @@ const [adapter = 'shuntyard', ...names] = process.argv.slice(2)
 const path = join(import.meta.dirname, 'adapters', `${adapter}.mjs`)
 const { POSTGRES_PROGRAMS: postgresPrograms, REDIS_PROGRAM: redisProgram = 'redis-server' } = process.env
 if (!existsSync(path) || !postgresPrograms) {
-  process.stderr.write(
-    'Usage: POSTGRES_PROGRAMS=FOLDER [REDIS_PROGRAM=PATH] node run.mjs shuntyard|litellm [NAME…]',
-  )
+  process.stderr.write('Usage: POSTGRES_PROGRAMS=FOLDER node run.mjs shuntyard|litellm [NAME…]\n')
   process.exit(2)
 }
 
@@ -27,20 +26,15 @@ const gateway = await open({ providerUrl: provider.url, instances: 3, postgresPr
 print(`# ${gateway.name} ${gateway.version}, ${new Date().toISOString().slice(0, 10)}\n`)
 print('| scenario | right, USD | charged, USD | verdict | |\n|---|---|---|---|---|')
 const counts = {}
-const usd = (amount) =>
-  [amount]
-    .flat()
-    .map((each) => each.toFixed(3))
-    .join(' to ')
+const fixed = (amount) => amount.toFixed(3)
+const usd = (amount) => (Array.isArray(amount) ? amount.map(fixed).join(' to ') : fixed(amount))
 for (const { name, run } of SCENARIOS) {
   if (names.length > 0 && !names.some((text) => name.includes(text))) continue
   let row
   try {
-    let timer
-    const late = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new Error('took too long')), SCENARIO_MS)
-    })
-    const outcome = await Promise.race([run({ gateway, provider }), late]).finally(() => clearTimeout(timer))
+    const late = pause(SCENARIO_MS).then(() => Promise.reject(new Error('took too long')))
+    late.catch(() => undefined)
+    const outcome = await Promise.race([run({ gateway, provider }), late])
     const { right, spent, detail = '', problem, skipped } = outcome
     row = skipped
       ? ['', '', '–', skipped]
@@ -51,9 +45,6 @@ for (const { name, run } of SCENARIOS) {
   counts[row[2]] = (counts[row[2]] ?? 0) + 1
   print(`| ${name} | ${row.join(' | ')} |`)
 }
-print(
-  `\n${Object.entries(counts)
-    .map(([verdict, count]) => `${count} ${verdict}`)
-    .join(', ')}`,
-)
+const sums = Object.entries(counts).map(([verdict, count]) => `${count} ${verdict}`)
+print(`\n${sums.join(', ')}`)
 process.exit(0)

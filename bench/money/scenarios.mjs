@@ -14,6 +14,13 @@ const oneCall =
     return { right, spent: await settled(gateway, account, right), detail: `status ${result.status}` }
   }
 
+/** A call under way: its first token has come once `begun` resolves. */
+function begin(gateway, account, directive) {
+  const { promise: begun, resolve } = Promise.withResolvers()
+  const running = call(gateway, account.key, directive, { onToken: resolve })
+  return { running, begun: Promise.race([begun, running]) }
+}
+
 /** Calls that end, and at their last token a part dies by SIGKILL; it is started again. */
 const killDuring =
   (part) =>
@@ -177,8 +184,8 @@ export const SCENARIOS = [
     why: 'the customer agreed to the price when they sent the call',
     async run({ gateway }) {
       const account = await gateway.open(5)
-      const running = call(gateway, account.key, { tokens: 50, delayMs: 200 })
-      await pause(1_000)
+      const { running, begun } = begin(gateway, account, { tokens: 50, delayMs: 200 })
+      await begun
       await gateway.setPrice(COMPLETION_USD * 3)
       const { status } = await running
       const spent = await settled(gateway, account, COST)
@@ -192,8 +199,8 @@ export const SCENARIOS = [
     why: 'money that a running call may still need is not there to pay back',
     async run({ gateway }) {
       const account = await gateway.open(1)
-      const running = call(gateway, account.key, { tokens: 400, delayMs: 10 })
-      await pause(1_500)
+      const { running, begun } = begin(gateway, account, { tokens: 400, delayMs: 25 })
+      await begun
       const refunded = await gateway.refund(account, 0.9)
       const { status } = await running
       const right = priceOf(400)

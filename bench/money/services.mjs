@@ -1,12 +1,12 @@
 /** Throwaway processes on loopback: PostgreSQL, Redis, and whatever an adapter starts. All die with the bench. */
 import { execFileSync, spawn } from 'node:child_process'
-import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createConnection, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pause } from './client.mjs'
 
-const READY_MS = 240_000
+const READY_MS = 600_000
 const running = new Set()
 const folders = []
 for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(1))
@@ -92,6 +92,7 @@ export async function postgres(programs, template) {
   own(join(data, '..'))
   if (template) {
     cpSync(template, data, { recursive: true })
+    chmodSync(data, 0o700)
     rmSync(join(data, 'postmaster.pid'), { force: true })
     if (isRoot) execFileSync('chown', ['-R', 'postgres', data])
   } else {

@@ -47,16 +47,8 @@ export async function open({ providerUrl, instances, postgresPrograms, redisProg
     const port = await freePort()
     const url = `http://127.0.0.1:${port}`
     const args = ['--host', '127.0.0.1', '--port', String(port), '--config', config, '--telemetry', 'False']
-    proxies.push({
-      ...part({
-        name: 'litellm',
-        command: program,
-        args,
-        env,
-        isReady: () => answers(`${url}/health/readiness`),
-      }),
-      url,
-    })
+    const isReady = () => answers(`${url}/health/readiness`)
+    proxies.push({ ...part({ name: 'litellm', command: program, args, env, isReady }), url })
   }
   // The first makes the tables.
   await proxies[0].start()
@@ -77,13 +69,8 @@ export async function open({ providerUrl, instances, postgresPrograms, redisProg
         .toString()
         .match(/[\d.]+/)?.[0],
     },
-    ...{
-      urls: proxies.map(({ url }) => url),
-      model: 'sim',
-      parts: Object.keys(parts),
-      settleMs: 40_000,
-      startMs: 60_000,
-    },
+    ...{ urls: proxies.map(({ url }) => url), model: 'sim', parts: Object.keys(parts) },
+    ...{ settleMs: 40_000, startMs: 60_000 },
     async open(balanceUsd) {
       const { key, token } = await ask('/key/generate', { max_budget: balanceUsd, models: ['sim'] })
       return { key, id: token }

@@ -33,7 +33,8 @@ export async function open({ providerUrl, instances, postgresPrograms, redisProg
     ...{ REQUESTS_PER_MINUTE: HIGH, TOKENS_PER_MINUTE: HIGH.padEnd(13, '0'), CONCURRENT_CALLS: HIGH },
     ...{ ACCOUNT_REQUESTS_PER_MINUTE: HIGH, ACCOUNT_CONCURRENT_CALLS: HIGH },
   }
-  const command = async (name, ...args) => {
+  const command = async (name, given = '') => {
+    const args = given.split(' ').filter(Boolean)
     const options = { cwd: ROOT, env: { ...process.env, ...env } }
     const { stdout } = await run(
       process.execPath,
@@ -65,33 +66,22 @@ export async function open({ providerUrl, instances, postgresPrograms, redisProg
   const apis = []
   for (let index = 0; index < instances; index++) apis.push(await role('api', ['src/main.ts']))
   const parts = { gateway: apis, worker: workers, store: [database, cache] }
-  const credits = async ({ key }) => {
-    const response = await fetch(`${apis[0].url}/v1/credits`, { headers: { authorization: `Bearer ${key}` } })
-    return (await response.json()).data
-  }
   return {
     ...{ name: 'Shuntyard', version: JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version },
-    ...{
-      urls: apis.map(({ url }) => url),
-      model: 'sim/sim',
-      parts: Object.keys(parts),
-      settleMs: 20_000,
-      startMs: 15_000,
-    },
+    ...{ urls: apis.map(({ url }) => url), model: 'sim/sim', parts: Object.keys(parts) },
+    ...{ settleMs: 20_000, startMs: 15_000 },
     async open(balanceUsd) {
-      const { account_id: id } = await command(
-        'admin',
-        'account',
-        'create',
-        '--email',
-        `${randomUUID()}@bench.test`,
-        '--credit',
-        String(balanceUsd),
-      )
-      const key = await command('admin', 'key', 'create', '--account', id)
-      return { id, key: key.key }
+      const email = `${randomUUID()}@bench.test`
+      const made = await command('admin', `account create --email ${email} --credit ${balanceUsd}`)
+      const { key } = await command('admin', `key create --account ${made.account_id}`)
+      return { id: made.account_id, key }
     },
-    spent: async (account) => Number((await credits(account)).total_usage),
+    async spent({ key }) {
+      const response = await fetch(`${apis[0].url}/v1/credits`, {
+        headers: { authorization: `Bearer ${key}` },
+      })
+      return Number((await response.json()).data.total_usage)
+    },
     // Files are read again within two seconds.
     setPrice: async (usd) => {
       writePrice(usd)
@@ -99,7 +89,7 @@ export async function open({ providerUrl, instances, postgresPrograms, redisProg
     },
     async refund({ id }, usd) {
       try {
-        await command('admin', 'account', 'adjust', id, '--amount', String(-usd), '--reason', 'refund')
+        await command('admin', `account adjust ${id} --amount=${-usd} --reason refund`)
         return usd
       } catch {
         return 0
