@@ -4,8 +4,9 @@ import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { operatorSessionQuery } from './api/operator-queries.ts'
-import { sessionQuery } from './api/queries.ts'
+import { visitorQuery } from './api/queries.ts'
 import { noteShownAccount, RequestFailure, SHOWN_ACCOUNT_HEADER } from './api/request.ts'
+import { putSession } from './api/session.ts'
 import { createConsoleRouter } from './app/router.tsx'
 import { applyTheme } from './app/theme.tsx'
 import { noteDraftOwner } from './lib/form-drafts.ts'
@@ -33,9 +34,9 @@ function createConsoleQueryClient(): QueryClient {
   const detectSignOut = (error: Error) => {
     if (!(error instanceof RequestFailure)) return
     if (error.status === 401 && error.code === 'not_signed_in')
-      client.setQueryData(sessionQuery.queryKey, null)
+      putSession(client, null)
     if (error.param === SHOWN_ACCOUNT_HEADER)
-      void client.invalidateQueries({ queryKey: sessionQuery.queryKey })
+      void client.invalidateQueries({ queryKey: visitorQuery.queryKey })
     if (OPERATOR_SIGNED_OUT.has(error.code)) client.setQueryData(operatorSessionQuery.queryKey, null)
   }
   const client = new QueryClient({
@@ -53,8 +54,8 @@ function createConsoleQueryClient(): QueryClient {
     },
   })
   client.getQueryCache().subscribe(({ query }) => {
-    if (query.queryKey[0] !== sessionQuery.queryKey[0]) return
-    const session = client.getQueryData(sessionQuery.queryKey)
+    if (query.queryKey[0] !== visitorQuery.queryKey[0]) return
+    const session = client.getQueryData(visitorQuery.queryKey)?.session
     noteShownAccount(session?.account.id ?? null)
     if (session === undefined) return
     noteDraftOwner(session?.person.id ?? null)

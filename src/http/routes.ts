@@ -6,7 +6,6 @@ import { billingRoutes } from './account/billing/billing-routes.ts'
 import { invoiceRoutes } from './account/billing/invoice-routes.ts'
 import { callSessionRoutes } from './account/call-session-routes.ts'
 import { consoleScope } from './account/console-scope.ts'
-import { gatewayRoute } from './account/gateway-route.ts'
 import { keyRoutes } from './account/keys/key-routes.ts'
 import { promptLogRoutes } from './account/keys/prompt-log-routes.ts'
 import { spendCapRoutes } from './account/keys/spend-cap-routes.ts'
@@ -28,6 +27,7 @@ import { sessionListRoutes } from './account/sessions/session-list-routes.ts'
 import { sessionRoutes } from './account/sessions/session-routes.ts'
 import { signInStepRoutes } from './account/sessions/sign-in-step-routes.ts'
 import { usageSeriesRoutes } from './account/usage-series-routes.ts'
+import { visitorRoute } from './account/visitor-route.ts'
 import { webhookRoutes } from './account/webhook-routes.ts'
 import { consoleByokKeyRoutes } from './account-api/byok-keys.ts'
 import { consoleFeedbackRoute } from './account-api/call-feedback.ts'
@@ -132,8 +132,15 @@ async function consolePages(app: FastifyInstance): Promise<void> {
 }
 
 const CONSOLE_ROUTES = [
-  [gatewayRoute, providerStatusRoute],
-  [sessionRoutes, emailRoutes, signInStepRoutes, oauthRoutes, sessionListRoutes],
+  [
+    providerStatusRoute,
+    visitorRoute,
+    sessionRoutes,
+    emailRoutes,
+    signInStepRoutes,
+    oauthRoutes,
+    sessionListRoutes,
+  ],
   [organisationRoutes, memberRoutes, invitationRoutes, activityRoute],
   [secondFactorRoutes, accountDataRoutes, keyRoutes, modelRoutes],
   [billingRoutes, spendCapRoutes, consoleTopUpRoutes, autoTopUpRoutes, invoiceRoutes],

@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv'
 import { Client } from 'pg'
 import { describe, expect, test } from 'vitest'
-import type { GatewayView } from '../../src/core/api/gateway.ts'
+import type { VisitorView } from '../../src/core/api/gateway.ts'
 import type { ModelDetails, ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
 import { consoleClient, signedUp } from '../helpers/console-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
@@ -255,8 +255,8 @@ describe('what the console says of models', () => {
     expect(details).toMatchObject({ id: 'gpt-test', description: expect.stringContaining('OpenAI') })
     expect(details.prices).toMatchObject([{ prompt: '0.95', completion: '1.90', units: null }])
     await expectError(await get('/console/api/models/nobody'), 404, 'not_found')
-    const { catalog } = (await (await get('/console/api/gateway')).json()) as GatewayView
-    expect(catalog).toEqual({ models: 3, developers: 2 })
+    const { gateway } = (await (await get('/console/api/visitor')).json()) as VisitorView
+    expect(gateway.catalog).toEqual({ models: 3, developers: 2 })
   })
 
   test('names providers only to accounts, which can pin them, by any alias of a model', async () => {

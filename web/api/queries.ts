@@ -5,22 +5,17 @@ import type { GroupBudgetList, SpendCapView } from '../../src/core/api/budgets.t
 import type { ByokKeyList } from '../../src/core/api/byok-keys.ts'
 import type { CallSessionDetail, CallSessionList } from '../../src/core/api/call-sessions.ts'
 import type { AccountCall, CallDetail, CallPage, PromptLogView } from '../../src/core/api/calls.ts'
-import type { GatewayView } from '../../src/core/api/gateway.ts'
+import type { VisitorView } from '../../src/core/api/gateway.ts'
 import type { IdentityList } from '../../src/core/api/identities.ts'
 import type { BillingDetailsView, InvoiceView, TopUpInvoices } from '../../src/core/api/invoices.ts'
 import type { KeyList, KeyView } from '../../src/core/api/keys.ts'
 import type { ModelDetails, ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
-import type {
-  ActivityEntry,
-  MemberList,
-  ReceivedInvitationList,
-  ReceivedInvitationView,
-} from '../../src/core/api/organisations.ts'
+import type { ActivityEntry, MemberList, ReceivedInvitationView } from '../../src/core/api/organisations.ts'
 import type { PresetDetail, PresetList } from '../../src/core/api/presets.ts'
 import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
 import type { RefusalView } from '../../src/core/api/refusals.ts'
 import type { SecondFactorAsked, SecondFactorView } from '../../src/core/api/second-factor.ts'
-import type { SessionList, SessionView, VisitorView } from '../../src/core/api/sessions.ts'
+import type { SessionList } from '../../src/core/api/sessions.ts'
 import type { List } from '../../src/core/api/shared.ts'
 import type { UsageSeriesView, UsageView } from '../../src/core/api/usage.ts'
 import type { DeliveryView, WebhookList } from '../../src/core/api/webhooks.ts'
@@ -32,25 +27,27 @@ import type { OpenApi } from '../lib/openapi-view.ts'
 import { noteSignedIn } from '../lib/signed-in-hint.ts'
 import type { seriesQuery } from '../lib/usage-view.ts'
 import { pagesOf, readOf } from './read.ts'
-import { path, queryString, RequestFailure, requestJson } from './request.ts'
+import { path, queryString, RequestFailure, requestJson, VISITOR_PATH } from './request.ts'
 
 /** Every read of the account's pages. */
 
-/** The session of this browser; null without one. */
-export const sessionQuery = queryOptions({
-  queryKey: ['/console/api/visitor'],
-  queryFn: async ({ signal }): Promise<SessionView | null> => {
-    const { session } = await requestJson<VisitorView>('GET', '/console/api/visitor', undefined, signal)
-    noteSignedIn(session !== null)
-    return session
+/** What every page begins with, in one request: the document asks for it before the code is there. */
+export const visitorQuery = queryOptions({
+  queryKey: [VISITOR_PATH],
+  queryFn: async ({ signal }): Promise<VisitorView> => {
+    const visitor = await requestJson<VisitorView>('GET', VISITOR_PATH, undefined, signal)
+    noteSignedIn(visitor.session !== null)
+    return visitor
   },
   staleTime: 30_000,
 })
 
-export const gatewayQuery = queryOptions({
-  ...readOf<GatewayView>('/console/api/gateway'),
-  staleTime: 60_000,
-})
+/** The session of this browser; null without one. */
+export const sessionQuery = queryOptions({ ...visitorQuery, select: ({ session }) => session })
+
+export const gatewayQuery = queryOptions({ ...visitorQuery, select: ({ gateway }) => gateway })
+
+export const invitationsQuery = queryOptions({ ...visitorQuery, select: ({ invitations }) => invitations })
 
 /** Refused with 404 unless operators publish it. */
 export const providerStatusQuery = queryOptions({
@@ -101,11 +98,6 @@ export const stepQuery = (step: string) =>
 export const membersQuery = readOf<MemberList>('/console/api/members')
 
 export const activityQuery = pagesOf<ActivityEntry>('/console/api/activity')
-
-export const invitationsQuery = queryOptions({
-  ...readOf<ReceivedInvitationList>('/console/api/invitations'),
-  staleTime: 60_000,
-})
 
 /** What the link of an invitation invites to. */
 export const invitationQuery = (token: string) =>

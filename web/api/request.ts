@@ -6,7 +6,7 @@ const TIMEOUT_MS = 20_000
 /** The request header that names the account a page shows; the gateway refuses it once another one is acted on. */
 export const SHOWN_ACCOUNT_HEADER = 'x-shuntyard-account'
 /** Asks which account that is. */
-const VISITOR_PATH = '/console/api/visitor'
+export const VISITOR_PATH = '/console/api/visitor'
 
 let shownAccountId: string | null = null
 
@@ -126,7 +126,7 @@ export async function loadPart<Part>(load: () => Promise<Part>): Promise<Part> {
   try {
     return await load()
   } catch (error) {
-    await reach('/console/api/gateway', { cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) })
+    await reach(VISITOR_PATH, { cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) })
     throw error
   }
 }

@@ -2,7 +2,7 @@ import type { QueryClient } from '@tanstack/react-query'
 import type { OperatorSession, SessionView } from '../../src/core/api/sessions.ts'
 import { noteSignedIn } from '../lib/signed-in-hint.ts'
 import { operatorSessionQuery } from './operator-queries.ts'
-import { sessionQuery } from './queries.ts'
+import { visitorQuery } from './queries.ts'
 import { isRead } from './read.ts'
 
 /**
@@ -11,16 +11,21 @@ import { isRead } from './read.ts'
  */
 export function switchSession(client: QueryClient, session: SessionView | null): void {
   client.getMutationCache().clear()
-  client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] })
-  client.setQueryData(sessionQuery.queryKey, session)
+  client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== visitorQuery.queryKey[0] })
+  client.setQueryData(visitorQuery.queryKey, (visitor) => visitor && { ...visitor, session, invitations: [] })
+  if (session) void client.invalidateQueries({ queryKey: visitorQuery.queryKey })
   noteSignedIn(session !== null)
 }
+
+/** The session has changed; what it belongs to has not. */
+export const putSession = (client: QueryClient, session: SessionView | null): void =>
+  void client.setQueryData(visitorQuery.queryKey, (visitor) => visitor && { ...visitor, session })
 
 /** Resets every read of the account except the session, which now acts on another account. */
 export const resetAccount = (client: QueryClient): Promise<void> =>
   client.resetQueries({
     predicate: ({ queryKey }) =>
-      isRead('/console/api')({ queryKey }) && queryKey[0] !== sessionQuery.queryKey[0],
+      isRead('/console/api')({ queryKey }) && queryKey[0] !== visitorQuery.queryKey[0],
   })
 
 /** The same for an operator; queries of an account in the same browser stay. */

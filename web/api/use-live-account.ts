@@ -3,9 +3,9 @@ import { useEffect, useRef } from 'react'
 import type { Generation } from '../../src/core/api/calls.ts'
 import type { LiveBalance } from '../../src/core/api/sessions.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
-import { billingQuery, callQuery, sessionQuery } from './queries.ts'
+import { billingQuery, callQuery, visitorQuery } from './queries.ts'
 import { isRead } from './read.ts'
-import { resetAccount } from './session.ts'
+import { putSession, resetAccount } from './session.ts'
 
 /** The minimum time between refreshes of lists and charts, however many calls settle. */
 const REFRESH_EVERY_MS = 2_000
@@ -25,7 +25,7 @@ export function useLiveAccount(accountId: string | undefined): void {
   }, [client, accountId])
   useEffect(() => {
     const refresh = createRefresh(client)
-    const checkSession = () => client.invalidateQueries({ queryKey: sessionQuery.queryKey })
+    const checkSession = () => client.invalidateQueries({ queryKey: visitorQuery.queryKey })
     let source: EventSource
     let isLeft = false
     const connect = () => {
@@ -51,7 +51,7 @@ export function useLiveAccount(accountId: string | undefined): void {
     const continueSession = async () => {
       await changesSent(client)
       await checkSession()
-      if (!isLeft && client.getQueryData(sessionQuery.queryKey)) connect()
+      if (!isLeft && client.getQueryData(visitorQuery.queryKey)?.session) connect()
     }
     connect()
     return () => {
@@ -76,18 +76,16 @@ function changesSent(client: QueryClient): Promise<void> {
 }
 
 const balanceShown = (client: QueryClient): string | undefined =>
-  client.getQueryData(sessionQuery.queryKey)?.balance.balance_usd
+  client.getQueryData(visitorQuery.queryKey)?.session?.balance.balance_usd
 
 function showBalance(client: QueryClient, { state, ...balance }: LiveBalance): void {
-  client.setQueryData(
-    sessionQuery.queryKey,
-    (session) =>
-      session && {
-        ...session,
-        account: { ...session.account, state },
-        balance: { ...session.balance, ...balance },
-      },
-  )
+  const session = client.getQueryData(visitorQuery.queryKey)?.session
+  if (session)
+    putSession(client, {
+      ...session,
+      account: { ...session.account, state },
+      balance: { ...session.balance, ...balance },
+    })
   client.setQueryData(billingQuery.queryKey, (billing) => billing && { ...billing, ...balance })
 }
 

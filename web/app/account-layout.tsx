@@ -23,7 +23,7 @@ import type { InvitationAnswer, ReceivedInvitationView } from '../../src/core/ap
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { invitationsQuery, sessionQuery } from '../api/queries.ts'
 import { messageOf, requestJson } from '../api/request.ts'
-import { switchSession } from '../api/session.ts'
+import { putSession, switchSession } from '../api/session.ts'
 import { useAction } from '../api/use-change.ts'
 import { useLiveAccount } from '../api/use-live-account.ts'
 import { Note } from '../components/feedback/messages.tsx'
@@ -103,12 +103,12 @@ function VerificationBanner() {
   )
 }
 
-const STALE = ['/console/api/invitations']
+const STALE = ['/console/api/visitor']
 
 /** Shows the invitations that were sent to the address of the signed-in person. */
 export function InvitationNotes() {
   const { data } = useQuery(invitationsQuery)
-  return data?.data.map((invitation) => <InvitationNote key={invitation.id} invitation={invitation} />)
+  return data?.map((invitation) => <InvitationNote key={invitation.id} invitation={invitation} />)
 }
 
 function InvitationNote({ invitation }: { invitation: ReceivedInvitationView }) {
@@ -119,7 +119,7 @@ function InvitationNote({ invitation }: { invitation: ReceivedInvitationView }) 
       requestJson<SessionView>('POST', '/console/api/invitations/accept', { id } satisfies InvitationAnswer),
     stale: STALE,
     done: `You are a member of ${organisation}.`,
-    onDone: (session) => client.setQueryData(sessionQuery.queryKey, session),
+    onDone: (session) => putSession(client, session),
   })
   const decline = useAction({
     send: () => requestJson('POST', '/console/api/invitations/decline', { id } satisfies InvitationAnswer),

@@ -1,7 +1,7 @@
 import { type QueryClient, useQuery } from '@tanstack/react-query'
 import { Suspense } from 'react'
 import { lazyPart } from '../api/lazy-part.ts'
-import { sessionQuery } from '../api/queries.ts'
+import { sessionQuery, visitorQuery } from '../api/queries.ts'
 import { SkeletonLines } from '../components/feedback/messages.tsx'
 import { Brand } from '../components/layout/brand.tsx'
 import { wasSignedIn } from '../lib/signed-in-hint.ts'
@@ -11,8 +11,8 @@ const AccountLayout = lazyPart(async () => (await import('./account-layout.tsx')
 
 /** Waits for the session where there probably is one, so that no other frame is drawn first. */
 export async function loadOpenFrame(client: QueryClient): Promise<void> {
-  const session = client.ensureQueryData(sessionQuery).catch(() => null)
-  if (wasSignedIn() && (await session)) await AccountLayout.preload?.()
+  const visitor = client.ensureQueryData(visitorQuery).catch(() => null)
+  if (wasSignedIn() && (await visitor)?.session) await AccountLayout.preload?.()
 }
 
 /** The frame of pages for everyone: that of the account with a session, else that of the site. */

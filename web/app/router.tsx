@@ -1,7 +1,7 @@
 import { type QueryClient, useQuery } from '@tanstack/react-query'
 import { createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
 import { lazyPart } from '../api/lazy-part.ts'
-import { modelsQuery, sessionQuery } from '../api/queries.ts'
+import { modelsQuery, sessionQuery, visitorQuery } from '../api/queries.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { PLACE_PARAMETERS } from '../lib/calls/call-order.ts'
 import { readCompared, readModelFilters } from '../lib/models/model-filters.ts'
@@ -57,8 +57,8 @@ const guestRoute = createRoute({
     return { ...(path && { next: path }), ...textParameters('problem')({ problem }) }
   },
   beforeLoad: async ({ context, search, location }) => {
-    const session = await context.queryClient.ensureQueryData(sessionQuery).catch(() => null)
-    if (session) throw redirect({ href: (search.next ?? '/dashboard') + fragmentOf(location) })
+    const visitor = await context.queryClient.ensureQueryData(visitorQuery).catch(() => null)
+    if (visitor?.session) throw redirect({ href: (search.next ?? '/dashboard') + fragmentOf(location) })
   },
 })
 
@@ -70,7 +70,7 @@ const accountRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'account',
   beforeLoad: async ({ context, location }) => {
-    const session = await context.queryClient.ensureQueryData(sessionQuery)
+    const { session } = await context.queryClient.ensureQueryData(visitorQuery)
     if (!session && hadSession) noteSessionEnd()
     hadSession = false
     // The fragment may hold a token, which must not be sent to a server.
@@ -96,7 +96,7 @@ const organisationRoute = createRoute({
   getParentRoute: () => accountRoute,
   id: 'organisation-only',
   beforeLoad: async ({ context }) => {
-    const session = await context.queryClient.ensureQueryData(sessionQuery)
+    const { session } = await context.queryClient.ensureQueryData(visitorQuery)
     if (!session?.account.is_organisation) throw redirect({ to: '/settings', replace: true })
   },
   component: OrganisationOutlet,

@@ -4,6 +4,7 @@ import type { InvitationAnswer, ReceivedInvitationView } from '../../src/core/ap
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { gatewayQuery, invitationQuery, sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
+import { putSession } from '../api/session.ts'
 import { useChange } from '../api/use-change.ts'
 import { ErrorNote, Note, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
@@ -40,7 +41,7 @@ function Answer({ invitation, token }: { invitation: ReceivedInvitationView; tok
       } satisfies InvitationAnswer),
     done: `You are a member of ${organisation}.`,
     onDone: (joined) => {
-      client.setQueryData(sessionQuery.queryKey, joined)
+      putSession(client, joined)
       void router.navigate({ to: '/dashboard' })
     },
   })

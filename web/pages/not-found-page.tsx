@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { useCallback, useEffect, useState } from 'react'
-import { messageOf, RequestFailure, reach } from '../api/request.ts'
+import { messageOf, RequestFailure, reach, VISITOR_PATH } from '../api/request.ts'
 import { Button } from '../components/form/button.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
@@ -50,7 +50,7 @@ function OfflinePage({ failure }: { failure: RequestFailure }) {
   const retry = useCallback(async () => {
     setIsTrying(true)
     try {
-      await reach('/console/api/gateway', {
+      await reach(VISITOR_PATH, {
         cache: 'no-store',
         signal: AbortSignal.timeout(RETRY_TIMEOUT_MS),
       })

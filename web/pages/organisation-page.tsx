@@ -4,6 +4,7 @@ import type { OrganisationBody } from '../../src/core/api/organisations.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { membersQuery, sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
+import { putSession } from '../api/session.ts'
 import { FormDialog } from '../components/feedback/dialogs.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageForm } from '../components/form/form.tsx'
@@ -89,7 +90,7 @@ function NameForm({ name }: { name: string }) {
       fields={{ name: { label: 'Name', initial: name, maxLength: 80, required: 'Enter a name.' } }}
       send={(body: OrganisationBody) => requestJson<SessionView>('PATCH', '/console/api/organisation', body)}
       done="Saved."
-      onDone={(session) => client.setQueryData(sessionQuery.queryKey, session)}
+      onDone={(session) => putSession(client, session)}
     />
   )
 }

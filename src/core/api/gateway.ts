@@ -1,6 +1,9 @@
 import { type Static, Type } from 'typebox'
+import { ReceivedInvitationView } from './organisations.ts'
+import { nullable } from './request-fields.ts'
+import { SessionView } from './sessions.ts'
 
-/** GET /console/api/gateway → 200, also without a session: what every page of the console needs. */
+/** The settings of this gateway that every page of the console needs, with or without a session. */
 export const GatewayView = Type.Object({
   /** Whether completions are simulated; `mixed`: only for models without a provider. */
   answers: Type.Enum(['real', 'simulated', 'mixed']),
@@ -14,6 +17,16 @@ export const GatewayView = Type.Object({
   provider_status: Type.Boolean(),
 })
 export type GatewayView = Static<typeof GatewayView>
+
+/** GET /console/api/visitor → 200, always: what every page of the console begins with. */
+export const VisitorView = Type.Object({
+  /** Null: nobody is signed in. */
+  session: nullable(SessionView),
+  gateway: GatewayView,
+  /** Those sent to the verified address of the signed-in person. */
+  invitations: Type.Array(ReceivedInvitationView),
+})
+export type VisitorView = Static<typeof VisitorView>
 
 /** GET and PATCH /admin/api/settings: settings that operators can change while the gateway runs. */
 export const GatewaySettingsView = Type.Object(

@@ -115,10 +115,6 @@ export const ReceivedInvitationView = Type.Object({
 })
 export type ReceivedInvitationView = Static<typeof ReceivedInvitationView>
 
-/** GET /console/api/invitations: those sent to the verified address of the signed-in person. */
-export const ReceivedInvitationList = Type.Object({ data: Type.Array(ReceivedInvitationView) })
-export type ReceivedInvitationList = Static<typeof ReceivedInvitationList>
-
 /** POST /console/api/invitations/accept → 200 SessionView, acting on the organisation; …/decline → 204. */
 export const InvitationAnswer = Type.Object(
   {

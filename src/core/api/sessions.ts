@@ -103,12 +103,6 @@ export const SessionView = Type.Object({
 })
 export type SessionView = Static<typeof SessionView>
 
-/** GET /console/api/visitor → 200, always: the signed-in person, or null. */
-export const VisitorView = Type.Object({
-  session: nullable(SessionView),
-})
-export type VisitorView = Static<typeof VisitorView>
-
 /**
  * POST /console/api/verify → 200 VerifiedView, without a session; 400 for a used or expired link. POST
  * /console/api/verification-mails → 204, 409 if the address is verified or there is no mail, 429 after too many.

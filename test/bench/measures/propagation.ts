@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { VisitorView } from '../../../src/core/api/gateway.ts'
 import { type Bench, sampler } from '../bench-run.ts'
 import { median } from '../load/latency-summary.ts'
 import type { Sample } from '../samples.ts'
@@ -101,7 +102,7 @@ function changes(operate: Operate, secondUrl: string): Array<[string, (round: nu
       'setting',
       async () => {
         const isPublic = async () =>
-          (await read<{ provider_status: boolean }>('/console/api/gateway')).body.provider_status
+          (await read<VisitorView>('/console/api/visitor')).body.gateway.provider_status
         const before = await isPublic()
         return {
           make: () => operate('/settings', { provider_status_public: !before }, 'PATCH'),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { GatewayView } from '../../../src/core/api/gateway.ts'
+import type { VisitorView } from '../../../src/core/api/gateway.ts'
 import type { ModelDetails } from '../../../src/core/api/models.ts'
 import { newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import { HOUR_MS } from '../../../src/core/kernel/time.ts'
@@ -133,16 +133,11 @@ test('the page of a model has its paragraph, what it can do, and its days as a c
 
 test('while answers are simulated every page says so', async () => {
   const { page } = account
-  const body = JSON.stringify({
-    answers: 'simulated',
-    mail: 'none',
-    providers: [],
-    catalog: { models: 642, developers: 69 },
-    provider_status: false,
-  } satisfies GatewayView)
-  await page.route('**/console/api/gateway', (route) =>
-    route.fulfill({ contentType: 'application/json', body }),
-  )
+  await page.route('**/console/api/visitor', async (route) => {
+    const response = await route.fetch()
+    const visitor = (await response.json()) as VisitorView
+    await route.fulfill({ json: { ...visitor, gateway: { ...visitor.gateway, answers: 'simulated' } } })
+  })
   await page.goto(stack.url)
   for (const path of ['/', '/models', '/playground', '/admin/sign-in']) {
     await visit(page, stack.url + path)
@@ -156,7 +151,7 @@ test('while answers are simulated every page says so', async () => {
   await visit(page, `${stack.url}/webhooks`)
   const menu = await page.getByRole('button', { name: /^User menu: / }).boundingBox()
   expect((menu?.y ?? WIDE.height) + (menu?.height ?? 0)).toBeLessThanOrEqual(WIDE.height)
-  await page.unroute('**/console/api/gateway')
+  await page.unroute('**/console/api/visitor')
   await page.goto('about:blank')
 })
 

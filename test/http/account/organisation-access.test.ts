@@ -108,7 +108,6 @@ const BODIES: Record<string, unknown> = {
 
 /** Routes for everybody, and for what is a person's own, whatever they act on. */
 const NOT_OF_ACCOUNTS = new Set([
-  'GET /gateway',
   'GET /provider-status',
   'GET /visitor',
   'GET /models',
@@ -149,7 +148,6 @@ const NOT_OF_ACCOUNTS = new Set([
   'POST /session/account',
   'POST /organisations',
   'POST /invitations/look',
-  'GET /invitations',
   'POST /invitations/accept',
   'POST /invitations/decline',
 ])

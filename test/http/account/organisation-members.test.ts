@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import type { VisitorView } from '../../../src/core/api/gateway.ts'
 import type { CreatedKey, KeyView } from '../../../src/core/api/keys.ts'
 import type {
   ActivityEntry,
   MemberList,
-  ReceivedInvitationList,
   ReceivedInvitationView,
   SentInvitationView,
 } from '../../../src/core/api/organisations.ts'
@@ -115,7 +115,7 @@ describe('an invitation', () => {
     const { owner } = await organisation()
     const invited = await member(stack.url)
     await invite(owner, invited.email, 'billing')
-    const listed = async () => (await invited.json<ReceivedInvitationList>(`${API}/invitations`)).data
+    const listed = async () => (await invited.json<VisitorView>(`${API}/visitor`)).invitations
     expect(await listed()).toEqual([])
     await verify(invited.email)
     const [one] = await listed()

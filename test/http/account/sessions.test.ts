@@ -339,26 +339,26 @@ describe('requests from other sites', () => {
   })
 })
 
-test('a page learns who is signed in, if anyone, without an error on its console', async () => {
+test('a page learns in one request who is signed in, if anyone, and what the gateway is', async () => {
   const nobody = consoleClient(stack.url)
-  expect(await nobody.json('/console/api/visitor')).toEqual({ session: null })
+  expect(await nobody.json('/console/api/visitor')).toEqual({
+    session: null,
+    gateway: {
+      answers: 'real',
+      mail: 'none',
+      providers: [],
+      provider_status: false,
+      catalog: { models: 1, developers: 1 },
+    },
+    invitations: [],
+  })
   const client = await signedUp(stack.url)
   const { session } = await client.json<{ session: unknown }>('/console/api/visitor')
   expect(session).toEqual(await client.json('/console/api/session'))
   const copy = consoleClient(stack.url)
   for (const [name, value] of client.cookies) copy.cookies.set(name, value)
   await client.ask('/console/api/sign-out', { body: {} })
-  expect(await copy.json('/console/api/visitor')).toEqual({ session: null })
-})
-
-test('a page learns whether answers are simulated, also without a session', async () => {
-  expect(await consoleClient(stack.url).json('/console/api/gateway')).toEqual({
-    answers: 'real',
-    mail: 'none',
-    providers: [],
-    provider_status: false,
-    catalog: { models: 1, developers: 1 },
-  })
+  expect(await copy.json('/console/api/visitor')).toMatchObject({ session: null })
 })
 
 test('every route but signing up, in and out, who is there, and what the gateway is, wants a session', async () => {

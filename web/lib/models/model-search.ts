@@ -37,16 +37,33 @@ const spelled = (text: string): string =>
     .replace(/[^\p{L}\p{N}.]+/gu, ' ')
     .trim()
 
-function fitOf(model: CatalogModel, typed: string, words: readonly string[]): number | null {
+/** What a model is found by, spelled once: hundreds of models are searched at every key. */
+interface SearchText {
+  names: string[]
+  text: string
+  words: string[]
+}
+
+const known = new WeakMap<CatalogModel, SearchText>()
+
+function searchText(model: CatalogModel): SearchText {
+  const before = known.get(model)
+  if (before) return before
   const id = spelled(model.id)
   const tail = spelled(model.id.slice(model.id.lastIndexOf('/') + 1))
   const name = spelled(model.name)
-  const names = [id, tail, name, `${spelled(model.maker)} ${name}`]
+  const maker = spelled(model.maker)
+  const text = `${id} ${name} ${maker}`
+  const made = { names: [id, tail, name, `${maker} ${name}`], text, words: text.split(' ') }
+  known.set(model, made)
+  return made
+}
+
+function fitOf(model: CatalogModel, typed: string, words: readonly string[]): number | null {
+  const { names, text, words: all } = searchText(model)
   if (names.includes(typed)) return EXACT
   if (names.some((each) => each.startsWith(`${typed} `))) return FIRST_WORDS
   if (names.some((each) => each.startsWith(typed))) return PREFIX
-  const text = `${id} ${name} ${spelled(model.maker)}`
-  const all = text.split(' ')
   if (words.every((word) => all.some((each) => each.startsWith(word)))) return WORDS
   return words.every((word) => text.includes(word)) ? PARTS : null
 }

@@ -9,6 +9,8 @@ import { type CatalogModel, hasWindow } from '../../lib/models/model-catalog.ts'
 import { COMPARED_MAX } from '../../lib/models/model-filters.ts'
 import { unitPer, unitPrice } from '../../lib/models/unit-prices.ts'
 
+/** Few at first: a search draws them anew. */
+const FIRST = 20
 const PAGE = 50
 
 /** Models by the page; a row leads to the model, its checkbox chooses it for a comparison. */
@@ -19,7 +21,7 @@ export function ModelList(props: {
   onCompare: (ids: string[]) => void
 }) {
   const { models, compared, onCompare } = props
-  const [shown, setShown] = useState(PAGE)
+  const [shown, setShown] = useState(FIRST)
   const left = models.length - shown
   // A tag that most models have does not help to choose.
   const showsZdr = models.filter(({ zdr }) => zdr).length * 2 < models.length

@@ -1,5 +1,5 @@
 import { ChevronDown, X } from 'lucide-react'
-import { useState } from 'react'
+import { memo, useDeferredValue, useState } from 'react'
 import { DialogBox } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
@@ -8,7 +8,7 @@ import { filterModels } from '../../lib/models/filter-models.ts'
 import { type CatalogModel, canonicalId } from '../../lib/models/model-catalog.ts'
 import { unitPriceText } from '../../lib/models/unit-prices.ts'
 
-const SHOWN_MAX = 40
+const SHOWN_MAX = 20
 
 /** A button with the name of a model, which opens a search for another. `onRemove`: it can also be taken away. */
 export function ModelPicker(props: {
@@ -66,15 +66,17 @@ export function ModelDialog(props: {
   const { title, models, onPick, onClose } = props
   const [search, setSearch] = useState('')
   const typed = search.trim()
-  const found = filterModels(models, { q: typed })
-  // Also with a suffix, or as `openai/<id>`.
-  const isKnown = typed === 'auto' || found.some(({ id }) => id === canonicalId(typed))
+  // The list follows the typing.
+  const shown = useDeferredValue(typed)
   return (
     <DialogBox title={title} onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
           event.preventDefault()
+          const found = filterModels(models, { q: typed })
+          // Also with a suffix, or as `openai/<id>`.
+          const isKnown = typed === 'auto' || found.some(({ id }) => id === canonicalId(typed))
           const first = isKnown ? typed : (found[0]?.id ?? typed)
           if (first !== '') onPick(first)
         }}
@@ -88,6 +90,21 @@ export function ModelDialog(props: {
           autoFocus
         />
       </form>
+      <Choices typed={shown} models={models} onPick={onPick} />
+    </DialogBox>
+  )
+}
+
+interface ChoicesProps {
+  typed: string
+  models: readonly CatalogModel[]
+  onPick: (model: string) => void
+}
+
+const Choices = memo(function Choices({ typed, models, onPick }: ChoicesProps) {
+  const found = filterModels(models, { q: typed })
+  return (
+    <>
       <ul className="max-h-[50dvh] divide-y divide-line overflow-y-auto rounded-md border border-line">
         {typed === '' && models.some(({ kind }) => kind === undefined) && (
           <Choice id="auto" name="auto" note="Chosen by the difficulty of the prompt" onPick={onPick} />
@@ -104,9 +121,9 @@ export function ModelDialog(props: {
           ? `The first ${SHOWN_MAX} of ${formatCount(found.length)} models of this kind. Type to search.`
           : plural(found.length, 'model')}
       </p>
-    </DialogBox>
+    </>
   )
-}
+})
 
 function Choice(props: { id: string; name: string; note: string; onPick: (id: string) => void }) {
   const { id, name, note, onPick } = props

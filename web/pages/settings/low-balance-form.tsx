@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import type { AccountPatch, SessionView } from '../../../src/core/api/sessions.ts'
-import { sessionQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
+import { putSession } from '../../api/session.ts'
 import { PageForm } from '../../components/form/form.tsx'
 import { isWholeCents } from '../../lib/checks.ts'
 
@@ -27,7 +27,7 @@ export function LowBalanceForm({ threshold }: { threshold: string | null }) {
         } satisfies AccountPatch)
       }
       done={({ balance }) => (balance.low_balance_usd === null ? 'Low-balance alert turned off.' : 'Saved.')}
-      onDone={(session) => client.setQueryData(sessionQuery.queryKey, session)}
+      onDone={(session) => putSession(client, session)}
     />
   )
 }

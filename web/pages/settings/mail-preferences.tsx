@@ -2,8 +2,9 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import type { MailPreference } from '../../../src/core/accounts/mail-preference.ts'
 import type { GatewayView } from '../../../src/core/api/gateway.ts'
 import type { AccountPatch, PersonView, SessionView } from '../../../src/core/api/sessions.ts'
-import { gatewayQuery, sessionQuery } from '../../api/queries.ts'
+import { gatewayQuery, } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
+import { putSession } from '../../api/session.ts'
 import { useAction } from '../../api/use-change.ts'
 import { Note } from '../../components/feedback/messages.tsx'
 import { CheckField } from '../../components/form/fields.tsx'
@@ -29,7 +30,7 @@ export function MailPreferences({ person }: { person: PersonView }) {
     send: (mails: AccountPatch['mails']) =>
       requestJson<SessionView>('PATCH', '/console/api/account', { mails } satisfies AccountPatch),
     done: 'Saved.',
-    onDone: (session) => client.setQueryData(sessionQuery.queryKey, session),
+    onDone: (session) => putSession(client, session),
   })
   return (
     <div className="stack">

@@ -4,12 +4,7 @@ import type {
   ReceivedInvitation,
 } from '../../../accounts/organisation/invitation-store.ts'
 import { jsonView } from '../../../core/api/json-view.ts'
-import {
-  InvitationAnswer,
-  InvitationToken,
-  ReceivedInvitationList,
-  ReceivedInvitationView,
-} from '../../../core/api/organisations.ts'
+import { InvitationAnswer, InvitationToken, ReceivedInvitationView } from '../../../core/api/organisations.ts'
 import { SessionView } from '../../../core/api/sessions.ts'
 import { ApiError, invalid } from '../../../core/kernel/errors.ts'
 import { signedIn } from '../../plugins/session.ts'
@@ -28,12 +23,6 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post('/invitations/look', looking, async (request) => {
     await throttle.verification(request.ip)
     return receivedView(await invitationStore.ofLink(request.body.token))
-  })
-
-  const listing = { ...ofSession, schema: { response: { 200: ReceivedInvitationList } } }
-  app.get('/invitations', listing, async (request) => {
-    const found = await invitationStore.receivedBy(signedIn(request).person)
-    return { data: found.map(receivedView) }
   })
 
   const accepting = { ...ofSession, schema: { body: InvitationAnswer, response: { 200: SessionView } } }
@@ -63,5 +52,5 @@ function pointerOf({ token, id }: InvitationAnswer): InvitationPointer {
   throw invalid('token', 'Send `token` or `id`.')
 }
 
-const receivedView = (invitation: ReceivedInvitation): ReceivedInvitationView =>
+export const receivedView = (invitation: ReceivedInvitation): ReceivedInvitationView =>
   jsonView(ReceivedInvitationView, { ...invitation, invitedBy: invitation.invitedByEmail })

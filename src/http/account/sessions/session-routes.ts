@@ -8,7 +8,6 @@ import {
   PasswordBody,
   SessionView,
   SignUpBody,
-  VisitorView,
 } from '../../../core/api/sessions.ts'
 import { normalizeEmail } from '../../../core/kernel/email-address.ts'
 import { ApiError, invalid } from '../../../core/kernel/errors.ts'
@@ -77,17 +76,6 @@ export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     if (!chosen) throw new ApiError('not_found', 'You are not a member of an organisation with this id.')
     await sessions.actOn(stored.id, isOwn ? null : accountId)
     return sessionView({ person, ...chosen }, app)
-  })
-
-  // Every page requests this first; a 401 would appear as an error in the browser's console.
-  app.get('/visitor', { schema: { response: { 200: VisitorView } } }, async (request, reply) => {
-    try {
-      await app.requirePermission('view')(request, reply)
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 'not_signed_in') return { session: null }
-      throw error
-    }
-    return { session: await sessionView(actingOn(request), app) }
   })
 
   const patching = { ...toView, schema: { body: AccountPatch, response: { 200: SessionView } } }
