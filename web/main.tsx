@@ -33,8 +33,7 @@ const OPERATOR_SIGNED_OUT = new Set(['missing_api_key', 'invalid_api_key', 'key_
 function createConsoleQueryClient(): QueryClient {
   const detectSignOut = (error: Error) => {
     if (!(error instanceof RequestFailure)) return
-    if (error.status === 401 && error.code === 'not_signed_in')
-      putSession(client, null)
+    if (error.status === 401 && error.code === 'not_signed_in') putSession(client, null)
     if (error.param === SHOWN_ACCOUNT_HEADER)
       void client.invalidateQueries({ queryKey: visitorQuery.queryKey })
     if (OPERATOR_SIGNED_OUT.has(error.code)) client.setQueryData(operatorSessionQuery.queryKey, null)

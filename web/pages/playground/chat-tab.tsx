@@ -8,7 +8,8 @@ import {
   SlidersHorizontal,
   SquarePen,
 } from 'lucide-react'
-import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
+import { type ReactNode, type RefObject, Suspense, useEffect, useRef, useState } from 'react'
+import { lazyPart } from '../../api/lazy-part.ts'
 import { Button } from '../../components/form/button.tsx'
 import { readDraft, useDraft } from '../../lib/form-drafts.ts'
 import { type CatalogModel, findModel } from '../../lib/models/model-catalog.ts'
@@ -27,16 +28,19 @@ import {
 } from '../../lib/playground/conversation.ts'
 import { MESSAGE_DRAFT } from '../../lib/playground/playground-link.ts'
 import { Composer } from './composer.tsx'
-import { HistoryDialog } from './history-dialog.tsx'
 import { ModelDialog, ModelPicker } from './model-picker.tsx'
-import { PlaygroundPresets } from './preset-dialog.tsx'
 import { CHAT_PATH } from './run-chat.ts'
-import { SettingsPanel } from './settings-panel.tsx'
-import { CodeDialog, LinkDialog } from './share-dialogs.tsx'
 import { TurnView } from './turn-view.tsx'
 import { type ConversationControl, useConversation } from './use-conversation.ts'
 import { useHistory } from './use-history.ts'
 import { useLinkedSettings } from './use-linked-settings.ts'
+
+/** What is opened over the conversation is loaded then. */
+const HistoryDialog = lazyPart(async () => (await import('./history-dialog.tsx')).HistoryDialog)
+const PlaygroundPresets = lazyPart(async () => (await import('./preset-dialog.tsx')).PlaygroundPresets)
+const SettingsPanel = lazyPart(async () => (await import('./settings-panel.tsx')).SettingsPanel)
+const CodeDialog = lazyPart(async () => (await import('./share-dialogs.tsx')).CodeDialog)
+const LinkDialog = lazyPart(async () => (await import('./share-dialogs.tsx')).LinkDialog)
 
 const NO_DRAFT: UserMessage = { text: '', images: [] }
 
@@ -109,7 +113,11 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
           </Link>
         </p>
       )}
-      {showsSettings && <SettingsPanel settings={settings} onChange={control.setSettings} />}
+      {showsSettings && (
+        <Suspense>
+          <SettingsPanel settings={settings} onChange={control.setSettings} />
+        </Suspense>
+      )}
       {turns.length === 0 ? (
         <p className="py-8 text-center text-muted">
           Send a message to start. Add a second or third model to compare their answers.
@@ -129,19 +137,21 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
           setDraft(NO_DRAFT)
         }}
       />
-      {dialog === 'presets' && (
-        <PlaygroundPresets settings={settings} onLoad={control.setSettings} onClose={close} />
-      )}
-      {dialog === 'history' && (
-        <HistoryDialog
-          history={history}
-          onOpen={control.open}
-          onRemoved={(ids) => ids.includes(conversation.id) && control.startNew()}
-          onClose={close}
-        />
-      )}
-      {dialog === 'code' && <CodeDialog requests={requestsOf(conversation, draft)} onClose={close} />}
-      {dialog === 'link' && <LinkDialog settings={settings} onClose={close} />}
+      <Suspense>
+        {dialog === 'presets' && (
+          <PlaygroundPresets settings={settings} onLoad={control.setSettings} onClose={close} />
+        )}
+        {dialog === 'history' && (
+          <HistoryDialog
+            history={history}
+            onOpen={control.open}
+            onRemoved={(ids) => ids.includes(conversation.id) && control.startNew()}
+            onClose={close}
+          />
+        )}
+        {dialog === 'code' && <CodeDialog requests={requestsOf(conversation, draft)} onClose={close} />}
+        {dialog === 'link' && <LinkDialog settings={settings} onClose={close} />}
+      </Suspense>
     </div>
   )
 }
