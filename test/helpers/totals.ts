@@ -65,6 +65,21 @@ export const TOTALS_OF_HISTORY = Object.fromEntries(
   Object.entries(FROM_HISTORY).map(([table, sql]) => [table, { columns: COLUMNS[table]!, sql }]),
 )
 
+const counted = (measure: string) => `
+  SELECT account_id, width_ms, starts_at_ms, key_id, requested_model, '${measure}' AS measure, number, sum(${measure}[number]) AS calls
+  FROM usage_totals, generate_subscripts(${measure}, 1) AS number WHERE ${measure}[number] <> 0 GROUP BY 1, 2, 3, 4, 5, 6, 7`
+const timed = (measure: string, ms: string) => `
+  SELECT account_id, width_ms, floor(admitted_at_ms / width_ms::numeric)::bigint * width_ms, key_id, requested_model, '${measure}',
+         (SELECT count(*) FROM generate_series(1, 63) AS edge WHERE 16 * power(2, edge / 4.0::float8) <= ${ms})::integer, count(*)
+  FROM unnest(ARRAY[900000::bigint, 86400000]) AS width_ms, call_records WHERE ${ms} IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7`
+const FIRST_TOKEN = 'first_token_at_ms - admitted_at_ms'
+const DURATION = 'finished_at_ms - admitted_at_ms'
+/** The counts of calls by how long they took, and what they must be. */
+const WRONG_LATENCIES = `
+  WITH stored AS (${counted('first_tokens')} UNION ALL ${counted('durations')}),
+       expected AS (${timed('first_tokens', FIRST_TOKEN)} UNION ALL ${timed('durations', DURATION)})
+  (TABLE expected EXCEPT TABLE stored) UNION ALL (TABLE stored EXCEPT TABLE expected)`
+
 /** Expects every total to be the sum of what is recorded. */
 export async function expectTotalsOfHistory(postgres: Pick<Postgres, '$queryRawUnsafe'>): Promise<void> {
   for (const [table, { columns, sql }] of Object.entries(TOTALS_OF_HISTORY)) {
@@ -78,6 +93,10 @@ export async function expectTotalsOfHistory(postgres: Pick<Postgres, '$queryRawU
     ).toEqual([])
   }
 }
+
+/** Expects the counts of calls by how long they took to be those of the calls that are recorded. */
+export const expectLatenciesOfHistory = async (postgres: Pick<Postgres, '$queryRawUnsafe'>): Promise<void> =>
+  expect(await postgres.$queryRawUnsafe(WRONG_LATENCIES)).toEqual([])
 
 /** A superseded record, and groups whose labels are deleted, leave a row of zeros where nothing else was counted. */
 const isEmptied = ({ difference, total }: { difference: string; total: string }) =>

@@ -1,8 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'
 import type { ActOnBody, SessionView } from '../../src/core/api/sessions.ts'
-import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
+import { putSession } from '../api/session.ts'
 import { useAction } from '../api/use-change.ts'
 
 /** Shows the account of a changed session, from its dashboard on. */
@@ -10,7 +10,7 @@ export function useShownAccount(onShown: (() => void) | undefined) {
   const client = useQueryClient()
   const router = useRouter()
   return (session: SessionView) => {
-    client.setQueryData(sessionQuery.queryKey, session)
+    putSession(client, session)
     void router.navigate({ to: '/dashboard' })
     onShown?.()
   }

@@ -26,13 +26,15 @@ export function usageSpans({ fromMs, toMs }: TimeRange, { byDay }: { byDay: bool
 
 const totals = (widthMs: number, from: string, to: string) => `
   SELECT starts_at_ms AS at_ms, key_id, requested_model, calls, failed_calls, charged_calls, prompt_tokens,
-         completion_tokens, charge_pico
+         completion_tokens, charge_pico, first_tokens, durations
   FROM usage_totals
   WHERE account_id = $1 AND width_ms = ${widthMs} AND starts_at_ms >= ${from}::bigint AND starts_at_ms < ${to}::bigint`
 
 const records = (from: string, to: string) => `
   SELECT admitted_at_ms, key_id, requested_model, 1, CASE WHEN status = 'failed' THEN 1 ELSE 0 END,
-         CASE WHEN charge_pico > 0 THEN 1 ELSE 0 END, prompt_tokens, completion_tokens, charge_pico
+         CASE WHEN charge_pico > 0 THEN 1 ELSE 0 END, prompt_tokens, completion_tokens, charge_pico,
+         count_bucket('{}', latency_bucket(first_token_at_ms - admitted_at_ms), 1),
+         count_bucket('{}', latency_bucket(finished_at_ms - admitted_at_ms), 1)
   FROM call_records WHERE account_id = $1 AND admitted_at_ms >= ${from}::bigint AND admitted_at_ms < ${to}::bigint`
 
 /**

@@ -9,9 +9,9 @@ import type { UsageSums } from './usage-store.ts'
 export interface UsageFigures extends UsageSums {
   /** The number of failed calls. */
   failed: bigint
-  /** Medians of the latest calls of each bucket, at most SAMPLE_MAX in all; null if none has one. */
+  /** Medians, to a fifth, of counts of calls by duration; null if no call has one. */
   firstTokenMs: number | null
-  /** The 95th percentile of the same calls. */
+  /** The 95th percentile. */
   firstTokenP95Ms: number | null
   durationMs: number | null
 }
@@ -46,6 +46,15 @@ const GROUPS: Record<UsageSeriesGroup, GroupSql> = {
   },
 }
 
+/** The milliseconds at which a latency bucket begins: the inverse of the function `latency_bucket` of the schema. */
+const edge = (number: string) =>
+  `CASE WHEN ${number} = 0 THEN 0 ELSE 16 * power(2, (${number}) / 4.0::float8) END`
+
+/** Of the durations in `ranked`, which are spread evenly over their bucket: wrong by less than its width, a fifth. */
+const quantile = (share: number) => `
+  min(CASE WHEN before <= ${share} * total AND before + count >= ${share} * total
+      THEN ${edge('number')} + (${share} * total - before)::float8 / count::float8 * (${edge('number + 1')} - ${edge('number')}) END)`
+
 const seriesSql = ({ group, join = '', names }: GroupSql, ofModel: string, ofKey: string) => `
 WITH ${ACCOUNT_USAGE}, part AS (
   SELECT width_bucket(at_ms, $8::bigint[]) - 1 AS bucket, ${group} AS "group", usage.*
@@ -57,34 +66,32 @@ WITH ${ACCOUNT_USAGE}, part AS (
          coalesce(sum(prompt_tokens), 0) AS prompt, coalesce(sum(completion_tokens), 0) AS completion,
          coalesce(sum(charge_pico), 0) AS charge
   FROM part GROUP BY GROUPING SETS ((bucket, "group"), (bucket), ("group"), ())
-), latest AS (
-  SELECT span.number - 1 AS bucket, ${group} AS "group", first_token, duration
-  FROM unnest($8::bigint[], $9::bigint[]) WITH ORDINALITY AS span (from_ms, to_ms, number)
-  CROSS JOIN LATERAL (
-    SELECT key_id, requested_model,
-           CASE WHEN first_token_at_ms IS NOT NULL THEN greatest(0, first_token_at_ms - admitted_at_ms) END AS first_token,
-           greatest(0, finished_at_ms - admitted_at_ms) AS duration
-    FROM call_records
-    WHERE account_id = $1 AND admitted_at_ms >= greatest(from_ms, $2::bigint) AND admitted_at_ms < to_ms ${ofKey}
-    ORDER BY admitted_at_ms DESC LIMIT $10::integer
-  ) AS call ${join} WHERE true ${ofModel}
-), median AS (
+), latency AS (
   SELECT CASE WHEN grouping(bucket) = 0 THEN bucket END AS bucket,
-         CASE WHEN grouping("group") = 0 THEN "group" END AS "group",
-         percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY first_token) AS first_token,
-         percentile_cont(0.5) WITHIN GROUP (ORDER BY duration) AS duration
-  FROM latest GROUP BY GROUPING SETS ((bucket, "group"), (bucket), ("group"), ())
+         CASE WHEN grouping("group") = 0 THEN "group" END AS "group", is_duration, number, sum(count) AS count
+  FROM part CROSS JOIN LATERAL (
+    SELECT false, number, first_tokens[number] FROM generate_subscripts(first_tokens, 1) AS number
+    UNION ALL SELECT true, number, durations[number] FROM generate_subscripts(durations, 1) AS number
+  ) AS counted (is_duration, number, count)
+  WHERE count <> 0
+  GROUP BY GROUPING SETS ((is_duration, number, bucket, "group"), (is_duration, number, bucket), (is_duration, number, "group"), (is_duration, number))
+), ranked AS (
+  SELECT *, sum(count) OVER (PARTITION BY bucket, "group", is_duration ORDER BY number) - count AS before,
+         sum(count) OVER (PARTITION BY bucket, "group", is_duration) AS total
+  FROM latency
+), median AS (
+  SELECT bucket, "group", ${quantile(0.5)} FILTER (WHERE NOT is_duration) AS first_token,
+         ${quantile(0.95)} FILTER (WHERE NOT is_duration) AS first_token_p95,
+         ${quantile(0.5)} FILTER (WHERE is_duration) AS duration
+  FROM ranked GROUP BY bucket, "group"
 )
 SELECT s.bucket, s."group", ${names ? 'named.name' : 'NULL'} AS name, s.calls::text AS "calls", s.failed::text AS "failed",
        s.prompt::text AS "promptTokens", s.completion::text AS "completionTokens", s.charge::text AS "chargePico",
-       median.first_token[1] AS "firstTokenMs", median.first_token[2] AS "firstTokenP95Ms", median.duration AS "durationMs"
+       first_token AS "firstTokenMs", first_token_p95 AS "firstTokenP95Ms", duration AS "durationMs"
 FROM summed AS s
 LEFT JOIN median ON coalesce(median.bucket, -1) = coalesce(s.bucket, -1)
   AND median."group" IS NOT DISTINCT FROM s."group" ${names ?? ''}
-ORDER BY s.bucket NULLS FIRST, s."group" NULLS FIRST LIMIT $11::integer`
-
-/** Calls that medians are computed of. */
-const SAMPLE_MAX = 20_000
+ORDER BY s.bucket NULLS FIRST, s."group" NULLS FIRST LIMIT $9::integer`
 
 type Row = Record<keyof UsageSums | 'failed', string> & Omit<UsageCell, keyof UsageSums | 'failed'>
 
@@ -113,8 +120,6 @@ export function createUsageSeriesStore(postgres: Postgres) {
       const values: unknown[] = [
         ...accountUsageValues(accountId, range, { byDay }),
         starts.map(BigInt),
-        [...starts.slice(1), range.toMs].map(BigInt),
-        Math.ceil(SAMPLE_MAX / starts.length),
         cellsMax + 1,
       ]
       const condition = (sql: string, value: string | undefined) =>

@@ -19,7 +19,7 @@ import {
   unservedSettlementOf,
 } from '../../helpers/billing.ts'
 import { testLedger } from '../../helpers/resources.ts'
-import { expectTotalsOfHistory } from '../../helpers/totals.ts'
+import { expectLatenciesOfHistory, expectTotalsOfHistory } from '../../helpers/totals.ts'
 
 const MIGRATIONS = ['20261125100000_spend_totals', '20261128202000_cache_totals'].map((name) =>
   readFileSync(`prisma/migrations/${name}/migration.sql`, 'utf8'),
@@ -38,8 +38,8 @@ describe('totals of spend, usage and the ledger', () => {
   afterEach(() => expectTotalsOfHistory(ledger.postgres))
 
   const at = (admittedAt: number, changes: Partial<SettlementRecord> = {}) => ({
-    ...{ id: newCallId(admittedAt), admittedAt, claimedAt: admittedAt, firstTokenAt: admittedAt },
-    ...{ finishedAt: admittedAt, ...changes },
+    ...{ id: newCallId(admittedAt), admittedAt, claimedAt: admittedAt, firstTokenAt: admittedAt + 120 },
+    ...{ finishedAt: admittedAt + 4_000, ...changes },
   })
   const broken = { promptTokens: 700, completionTokens: 3, costPico: '703' }
   const attempts: SettlementRecord['attempts'] = [
@@ -77,6 +77,7 @@ describe('totals of spend, usage and the ledger', () => {
     expect(await spentIn('key_a', 'total')).toBe(150)
     expect(await spentIn('', 'd2026-11-25')).toBe(200)
     expect(await spentIn('', 'total')).toBe(250)
+    await expectLatenciesOfHistory(ledger.postgres)
   })
 
   test('have each call once for each of its groups too, and not for other labels of its client', async () => {
@@ -115,6 +116,7 @@ describe('totals of spend, usage and the ledger', () => {
     expect(await spentIn('key_c', 'total')).toBe(50)
     const other = settlementOf(account, at(NOON, { keyId: 'key_c' }))
     await store.settle([unservedSettlementOf(account, { id: other.id, keyId: 'key_c' }), other])
+    await expectLatenciesOfHistory(ledger.postgres)
   })
 
   test('have nothing of a record that the database rejects, and all of its batch', async () => {
