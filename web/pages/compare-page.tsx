@@ -1,18 +1,31 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Columns3 } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
-import { modelsQuery } from '../api/queries.ts'
+import { type ReactNode, useMemo, useState } from 'react'
+import type { UsageView } from '../../src/core/api/usage.ts'
+import { modelsQuery, sessionQuery, usageQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { TextField } from '../components/form/fields.tsx'
 import { SitePage } from '../components/layout/page.tsx'
 import { DataTable } from '../components/table/data-table.tsx'
-import { formatDate, formatDuration } from '../lib/format.ts'
+import { CellBar } from '../components/text/budget-bar.tsx'
+import { Badge } from '../components/text/values.tsx'
+import { formatCount, formatDate, formatDuration, lastDays, rateNumber } from '../lib/format.ts'
 import { type CatalogModel, findModel } from '../lib/models/model-catalog.ts'
+import {
+  averageCall,
+  costOfThousand,
+  type Standing,
+  standingsOf,
+  TYPICAL_CALL,
+} from '../lib/models/model-comparison.ts'
 import { COMPARED_MAX, comparedIds } from '../lib/models/model-filters.ts'
 import { modelPrices, priceNames } from '../lib/models/model-prices.ts'
 import { ModelChips } from './models/compare-bar.tsx'
 import { OutputLimit, Throughput, TokenCount } from './models/model-figures.tsx'
+
+/** The period of the account's average call. */
+const DAYS = 30
 
 /** Up to four models side by side; which ones is in the address. */
 export function ComparePage() {
@@ -77,9 +90,15 @@ function AddModel({ models, onAdd }: { models: CatalogModel[]; onAdd: (id: strin
 interface Row {
   name: string
   value: (model: CatalogModel) => ReactNode
+  /** By it the best model of the row is marked, and each has a bar. */
+  figure?: (model: CatalogModel) => number | null
+  better?: 'lower' | 'higher'
 }
 
 function Comparison({ models }: { models: CatalogModel[] }) {
+  const { data: session } = useQuery(sessionQuery)
+  const span = useMemo(() => lastDays(DAYS, new Date()), [])
+  const { data: usage } = useQuery({ ...usageQuery(span, 'day'), enabled: Boolean(session) })
   if (models.length === 0)
     return (
       <div className="panel">
@@ -87,13 +106,20 @@ function Comparison({ models }: { models: CatalogModel[] }) {
       </div>
     )
   const columns = Object.fromEntries(
-    models.map((model) => [headerOf(model, models), (row: Row) => row.value(model)]),
+    models.map((model, at) => [
+      headerOf(model, models),
+      (row: Row) => (
+        <Cell standing={row.figure && standingsOf(models.map(row.figure), row.better ?? 'lower')[at]}>
+          {row.value(model)}
+        </Cell>
+      ),
+    ]),
   )
   return (
     <div className="panel">
       <DataTable
         caption="Comparison of models"
-        rows={rowsOf(models)}
+        rows={rowsOf(models, usage?.total)}
         rowKey={({ name }) => name}
         columns={{ Property: ({ name }: Row) => name, ...columns }}
       />
@@ -101,28 +127,75 @@ function Comparison({ models }: { models: CatalogModel[] }) {
   )
 }
 
+/** A value with its bar; the best of the row says so. */
+function Cell({ standing, children }: { standing: Standing | null | undefined; children: ReactNode }) {
+  if (!standing) return children
+  return (
+    <span className="stack-tight gap-1">
+      <span className="row gap-x-2 gap-y-0">
+        {children}
+        {standing.isBest && <Badge tone="good">best</Badge>}
+      </span>
+      <CellBar share={standing.share} />
+    </span>
+  )
+}
+
 /** Custom catalogs may name two models the same. */
 const headerOf = ({ id, name }: CatalogModel, models: readonly CatalogModel[]): string =>
   models.filter((other) => other.name === name).length > 1 ? id : name
 
+const rounded = (usd: number) => usd.toLocaleString('en-US', { maximumSignificantDigits: 3 })
+
 const yesNo = (is: boolean) => (is ? 'yes' : 'no')
 
-function rowsOf(models: readonly CatalogModel[]): Row[] {
-  const prices = priceNames(models).map((name) => ({
-    name,
-    value: (model: CatalogModel) => {
-      const price = modelPrices(model).find((each) => each.name === name)
-      return price ? <span className="tabular-nums">${price.rate}</span> : '–'
-    },
-  }))
+function rowsOf(models: readonly CatalogModel[], used: UsageView['total'] | undefined): Row[] {
+  const prices = priceNames(models).map((name): Row => {
+    const rateOf = (model: CatalogModel) => modelPrices(model).find((price) => price.name === name)?.rate
+    return {
+      name,
+      value: (model) => {
+        const rate = rateOf(model)
+        return rate === undefined ? '–' : <span className="tabular-nums">${rate}</span>
+      },
+      figure: (model) => {
+        const rate = rateOf(model)
+        return rate === undefined ? null : rateNumber(rate)
+      },
+    }
+  })
+  const size = used ? averageCall(used) : TYPICAL_CALL
+  const costOf = (model: CatalogModel) => costOfThousand(model, size)
   return [
     { name: 'Model', value: (model) => <ModelLink model={model} /> },
     { name: 'Developer', value: ({ maker }) => maker },
     ...prices,
-    { name: 'Context window', value: (model) => <TokenCount count={model.context_length} /> },
+    {
+      name: `1,000 ${used?.calls ? 'of your calls' : 'calls'} (${formatCount(Math.round(size.prompt))} in, ${formatCount(Math.round(size.completion))} out)`,
+      value: (model) => {
+        const usd = costOf(model)
+        return usd === null ? '–' : <span className="tabular-nums">${rounded(usd)}</span>
+      },
+      figure: costOf,
+    },
+    {
+      name: 'Context window',
+      value: (model) => <TokenCount count={model.context_length} />,
+      figure: (model) => model.context_length,
+      better: 'higher',
+    },
     { name: 'Max output tokens', value: (model) => <OutputLimit limit={model.max_output_tokens} /> },
-    { name: 'Time to first token (median)', value: (model) => formatDuration(model.first_token_ms) },
-    { name: 'Throughput (median)', value: (model) => <Throughput perSecond={model.tokens_per_second} /> },
+    {
+      name: 'Time to first token (median)',
+      value: (model) => formatDuration(model.first_token_ms),
+      figure: (model) => model.first_token_ms,
+    },
+    {
+      name: 'Throughput (median)',
+      value: (model) => <Throughput perSecond={model.tokens_per_second} />,
+      figure: (model) => model.tokens_per_second,
+      better: 'higher',
+    },
     { name: 'Input modalities', value: (model) => model.input_modalities.join(', ') },
     { name: 'Tool calling', value: (model) => yesNo(model.supported_parameters.includes('tools')) },
     {
@@ -134,6 +207,15 @@ function rowsOf(models: readonly CatalogModel[]): Row[] {
     { name: 'Zero data retention', value: (model) => (model.zdr ? 'available' : 'not available') },
     { name: 'Released', value: (model) => (model.released_at ? formatDate(model.released_at) : '–') },
     { name: 'Deprecated', value: ({ deprecated_at: end }) => (end ? `ends ${formatDate(end)}` : 'no') },
+    {
+      name: 'Playground',
+      value: ({ id, kind }) =>
+        kind === undefined && (
+          <Link to="/playground" search={{ model: id }} className="button button-small">
+            Try<span className="sr-only"> {id}</span>
+          </Link>
+        ),
+    },
   ]
 }
 

@@ -2,21 +2,21 @@
 -- medians of any period are read from totals. Calls so far have none: their periods have no medians.
 
 -- The number of a duration: 0 below 19 ms, then four to each doubling, 63 from a quarter of an hour on.
-CREATE FUNCTION latency_bucket(ms bigint) RETURNS integer IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$
-  SELECT least(63, floor(4 * ln(greatest(ms, 16) / 16.0::float8) / ln(2.0::float8))::integer)
+CREATE OR REPLACE FUNCTION latency_bucket(ms bigint) RETURNS integer IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$
+  SELECT CASE WHEN ms IS NOT NULL THEN least(63, floor(4 * ln(greatest(ms, 16) / 16.0::float8) / ln(2.0::float8))::integer) END
 $$;
 
 -- Counts by number, as an array whose first index is the least number: calls of a model are much alike, so it is short.
-CREATE FUNCTION count_bucket(counts integer[], bucket integer, calls integer) RETURNS integer[]
+CREATE OR REPLACE FUNCTION count_bucket(counts integer[], bucket integer, calls integer) RETURNS integer[]
 IMMUTABLE STRICT PARALLEL SAFE LANGUAGE plpgsql AS $$
 BEGIN
   counts[bucket] := coalesce(counts[bucket], 0) + calls;
   RETURN counts;
 END;
 $$;
-CREATE AGGREGATE bucket_counts(bucket integer, calls integer) (sfunc = count_bucket, stype = integer[], initcond = '{}');
+CREATE OR REPLACE AGGREGATE bucket_counts(bucket integer, calls integer) (sfunc = count_bucket, stype = integer[], initcond = '{}');
 
-CREATE FUNCTION add_counts(known integer[], added integer[]) RETURNS integer[]
+CREATE OR REPLACE FUNCTION add_counts(known integer[], added integer[]) RETURNS integer[]
 IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
 BEGIN
   FOR bucket IN coalesce(array_lower(added, 1), 1) .. coalesce(array_upper(added, 1), 0) LOOP

@@ -21,9 +21,11 @@ import {
 import { testLedger } from '../../helpers/resources.ts'
 import { expectLatenciesOfHistory, expectTotalsOfHistory } from '../../helpers/totals.ts'
 
-const MIGRATIONS = ['20261125100000_spend_totals', '20261128202000_cache_totals'].map((name) =>
-  readFileSync(`prisma/migrations/${name}/migration.sql`, 'utf8'),
-)
+const MIGRATIONS = [
+  '20261125100000_spend_totals',
+  '20261128202000_cache_totals',
+  '20261128204000_usage_latencies',
+].map((name) => readFileSync(`prisma/migrations/${name}/migration.sql`, 'utf8'))
 const DAY_MS = 86_400_000
 const NOON = Date.parse('2026-11-25T12:00:00Z')
 
@@ -66,7 +68,7 @@ describe('totals of spend, usage and the ledger', () => {
       settlementOf(account, at(NOON + 1, { keyId: 'key_b' })),
       settlementOf(account, at(NOON + DAY_MS / 2 - 1, { keyId: 'key_a' })),
       settlementOf(account, at(NOON + DAY_MS / 2, { keyId: 'key_a', attempts })),
-      failedSettlementOf(account, at(NOON + DAY_MS, { keyId: 'key_b', attempts })),
+      failedSettlementOf(account, at(NOON + DAY_MS, { keyId: 'key_b', attempts, firstTokenAt: null })),
       settlementOf(account, at(NOON, { keyId: '' })),
     ]
     await store.settle(calls)

@@ -11,6 +11,15 @@ export function BudgetBar({ spent, limit }: { spent: string; limit: string }) {
   )
 }
 
+/** A value as its share of the greatest in its row; the figure is beside it. */
+export const CellBar = ({ share }: { share: number }) => (
+  <span
+    aria-hidden="true"
+    className="block h-1 max-w-32 rounded-full bg-accent-fill"
+    style={{ width: `${share * 100}%` }}
+  />
+)
+
 const NEARLY_SPENT = 0.9
 
 function colourOf(share: number): string {
