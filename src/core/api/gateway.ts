@@ -20,7 +20,7 @@ export type GatewayView = Static<typeof GatewayView>
 
 /** GET /console/api/visitor → 200, always: what every page of the console begins with. */
 export const VisitorView = Type.Object({
-  /** Null: nobody is signed in. */
+  /** Null without a session. */
   session: nullable(SessionView),
   gateway: GatewayView,
   /** Those sent to the verified address of the signed-in person. */

@@ -9,7 +9,7 @@ import { type CatalogModel, hasWindow } from '../../lib/models/model-catalog.ts'
 import { COMPARED_MAX } from '../../lib/models/model-filters.ts'
 import { unitPer, unitPrice } from '../../lib/models/unit-prices.ts'
 
-/** Few at first: a search draws them anew. */
+/** Few at first, since every search draws them again. */
 const FIRST = 20
 const PAGE = 50
 
