@@ -5,7 +5,7 @@ import { organisationOf } from '../helpers/organisation.ts'
 import { expectAccessible } from './accessibility.ts'
 import { testConsole } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
-import { exactAmount, stat } from './on-screen.ts'
+import { chooseAction, exactAmount, stat } from './on-screen.ts'
 import { lendSession, testSampleAccount } from './sample-account.ts'
 
 const { stack, browser } = testConsole()
@@ -52,7 +52,7 @@ test('the budget of a member is set on the page of members, which shows what is 
   await page.goto(`${stack.url}/members`)
   const row = page.getByRole('row').filter({ hasText: members.developer.email })
   await row.getByText('none').waitFor()
-  await row.getByRole('button', { name: 'Set budget' }).click()
+  await chooseAction(page, members.developer.email, 'Set budget')
   const dialog = page.getByRole('dialog', { name: `Budget of ${members.developer.email}` })
   await dialog.getByLabel('Budget per month (USD)').fill('12.50')
   await expectAccessible(page)

@@ -83,6 +83,12 @@ export async function signUp({ page }: WatchedPage, origin: string, email: strin
   await heading(page, 'Dashboard').waitFor()
 }
 
+/** Chooses an action in the menu of a row. */
+export async function chooseAction(page: Page, about: string, name: string): Promise<void> {
+  await page.getByRole('button', { name: `Actions for ${about}` }).click()
+  await page.getByRole('menuitem', { name }).click()
+}
+
 /** Makes a key on the page for it, and returns its secret, shown once. */
 export async function createKey({ page }: WatchedPage, name: string): Promise<string> {
   await goTo(page, 'API keys')

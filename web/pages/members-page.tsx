@@ -12,6 +12,7 @@ import { path, requestJson } from '../api/request.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
 import { ActionButton } from '../components/form/action-button.tsx'
 import { Button } from '../components/form/button.tsx'
+import { RowMenu } from '../components/form/row-menu.tsx'
 import { useNewDialog } from '../components/form/use-new-dialog.ts'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../components/table/data-table.tsx'
@@ -93,37 +94,26 @@ function Members(props: { list: MemberList; mayManage: boolean; mayBudget: boole
           Actions:
             (mayManage || mayBudget) &&
             ((one) => (
-              <span className="row justify-end gap-2">
-                {mayBudget && (
-                  <Button
-                    size="small"
-                    about={`of ${one.email}`}
-                    dialog={(close) => <BudgetDialog member={one} onClose={close} />}
-                  >
-                    Set budget
-                  </Button>
-                )}
-                {mayChange(one) && (
-                  <Button
-                    size="small"
-                    about={`of ${one.email}`}
-                    dialog={(close) => <RoleDialog member={one} isOwner={isOwner} onClose={close} />}
-                  >
-                    Change role
-                  </Button>
-                )}
-                {mayChange(one) && !one.is_you && (
-                  <Button
-                    size="small"
-                    about={one.email}
-                    dialog={(close) => (
-                      <RemoveMemberDialog member={one} members={list.data} onClose={close} />
-                    )}
-                  >
-                    Remove
-                  </Button>
-                )}
-              </span>
+              <RowMenu
+                about={one.email}
+                actions={[
+                  mayBudget && {
+                    name: 'Set budget',
+                    dialog: (close) => <BudgetDialog member={one} onClose={close} />,
+                  },
+                  mayChange(one) && {
+                    name: 'Change role',
+                    dialog: (close) => <RoleDialog member={one} isOwner={isOwner} onClose={close} />,
+                  },
+                  mayChange(one) &&
+                    !one.is_you && {
+                      name: 'Remove',
+                      dialog: (close) => (
+                        <RemoveMemberDialog member={one} members={list.data} onClose={close} />
+                      ),
+                    },
+                ]}
+              />
             )),
         }}
       />

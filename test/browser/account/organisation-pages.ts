@@ -6,7 +6,7 @@ import { actOn, member, organisationOf } from '../../helpers/organisation.ts'
 import { expectAccessible } from '../accessibility.ts'
 import { NARROW, WIDE } from '../browser.ts'
 import { expectGoodPage } from '../good-page.ts'
-import { expectToFit, heading } from '../on-screen.ts'
+import { chooseAction, expectToFit, heading } from '../on-screen.ts'
 import { lendSession } from '../sample-account.ts'
 import { browser, stack } from './account-console.ts'
 
@@ -108,7 +108,7 @@ test('somebody is invited by a link, signs up with it, and is removed again', as
   await invited.getByRole('button', { name: /^Account: Works/ }).waitFor()
 
   await page.reload()
-  await page.getByRole('button', { name: `Remove ${email}` }).click()
+  await chooseAction(page, email, 'Remove')
   await page.getByRole('button', { name: 'Remove member' }).click()
   await invited.getByRole('button', { name: `Account: ${email}` }).waitFor()
   const left = await members.owner.json<SessionView>('/console/api/session')

@@ -5,7 +5,7 @@ import { type AdminClient, adminClient } from '../../helpers/admin-client.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from '../accessibility.ts'
 import type { WatchedPage } from '../browser.ts'
-import { exactAmount, heading, untilLoaded } from '../on-screen.ts'
+import { chooseAction, exactAmount, heading, untilLoaded } from '../on-screen.ts'
 import { lendOperatorSession } from '../sample-account.ts'
 import { browser, stack } from './operator-console.ts'
 
@@ -87,9 +87,13 @@ const issuedKey = () => admin.post<CreatedOperatorKey>(`/accounts/${accountId}/k
 test('a key is paused and revoked from the menu of its row', async () => {
   await openTab('access')
   const row = panel('Keys').getByRole('row').filter({ hasText: 'issued' })
-  await row.getByRole('button', { name: 'Pause the key issued' }).click()
-  await row.getByRole('button', { name: 'Resume the key issued' }).waitFor()
-  await row.getByRole('button', { name: 'Revoke the key issued' }).click()
+  await chooseAction(page, 'the key issued', 'Pause')
+  await row.getByText('paused', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Actions for the key issued' }).click()
+  await page.getByRole('menuitem', { name: 'Resume' }).waitFor()
+  await expectAccessible(page)
+  await page.keyboard.press('End')
+  await page.keyboard.press('Enter')
   await expectAccessible(page)
   await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke key' }).click()
   await row.getByText('revoked', { exact: true }).waitFor()

@@ -16,7 +16,7 @@ import { AccountAlarms, AccountCalls, AccountMails, AccountRefusals } from './ac
 import { AccountTimelinePanel } from './accounts/account-timeline-panel.tsx'
 import { AccountMemberships, AccountStats } from './accounts/account-view.tsx'
 import { InviteDialog } from './accounts/new-account-dialog.tsx'
-import { OperatorButton } from './operator-button.tsx'
+import { OperatorButton, OperatorMenu } from './operator-button.tsx'
 import { ActionTable } from './operators/audit-log.tsx'
 
 /** The whole story of an account: what happened lately, and its calls, money, access and log, each in a tab. */
@@ -61,34 +61,33 @@ function Account({ account }: { account: OperatorAccountDetail }) {
         >
           Credit
         </OperatorButton>
-        <OperatorButton
-          needs="billing.write"
-          dialog={(close) => <BalanceDialog account={account} kind="adjust" onClose={close} />}
-        >
-          Adjust balance
-        </OperatorButton>
-        <OperatorButton
-          needs="accounts.write"
-          dialog={(close) => <LimitsDialog account={account} onClose={close} />}
-        >
-          Limits
-        </OperatorButton>
-        <OperatorButton
-          needs="accounts.suspend"
-          dialog={(close) => (
-            <SuspendDialog account={account} verb={isSuspended ? 'resume' : 'suspend'} onClose={close} />
-          )}
-        >
-          {isSuspended ? 'Resume' : 'Suspend'}
-        </OperatorButton>
-        {account.email !== null && (
-          <OperatorButton
-            needs="accounts.write"
-            dialog={(close) => <InviteDialog account={account} onClose={close} />}
-          >
-            Send password link
-          </OperatorButton>
-        )}
+        <OperatorMenu
+          about={`the account ${account.name}`}
+          actions={[
+            {
+              name: 'Adjust balance',
+              needs: 'billing.write',
+              dialog: (close) => <BalanceDialog account={account} kind="adjust" onClose={close} />,
+            },
+            {
+              name: 'Limits',
+              needs: 'accounts.write',
+              dialog: (close) => <LimitsDialog account={account} onClose={close} />,
+            },
+            account.email !== null && {
+              name: 'Send password link',
+              needs: 'accounts.write',
+              dialog: (close) => <InviteDialog account={account} onClose={close} />,
+            },
+            {
+              name: isSuspended ? 'Resume' : 'Suspend',
+              needs: 'accounts.suspend',
+              dialog: (close) => (
+                <SuspendDialog account={account} verb={isSuspended ? 'resume' : 'suspend'} onClose={close} />
+              ),
+            },
+          ]}
+        />
       </div>
       <LinkTabs label="Parts of the account" tabs={TABS} selected={selected} />
       {selected === 'overview' && (

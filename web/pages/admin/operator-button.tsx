@@ -4,11 +4,15 @@ import { operatorSessionQuery } from '../../api/operator-queries.ts'
 import type { Change } from '../../api/use-change.ts'
 import { ActionButton } from '../../components/form/action-button.tsx'
 import { Button, type ButtonProps } from '../../components/form/button.tsx'
+import { type RowAction, RowMenu } from '../../components/form/row-menu.tsx'
 
-/** Whether the operator's role has a permission; the server enforces it. */
-export function useIsPermitted(permission: OperatorPermission): boolean {
+/** Says why the operator's role lacks a permission; undefined: it has it. The server enforces it. */
+function useRefusal() {
   const { data: session } = useQuery(operatorSessionQuery)
-  return session?.permissions[permission].includes(session.role) ?? false
+  return (permission: OperatorPermission): string | undefined =>
+    session?.permissions[permission].includes(session.role)
+      ? undefined
+      : `Takes the role ${session?.permissions[permission].join(' or ') ?? ''}`
 }
 
 /**
@@ -19,13 +23,21 @@ export function OperatorButton<Result>(
   props: ButtonProps & { needs: OperatorPermission; action?: Change<void, Result> },
 ) {
   const { needs, action, ...button } = props
-  const { data: session } = useQuery(operatorSessionQuery)
-  if (useIsPermitted(needs))
+  const reason = useRefusal()(needs)
+  if (reason === undefined)
     return action ? <ActionButton {...button} action={action} /> : <Button {...button} />
-  const reason = `Takes the role ${session?.permissions[needs].join(' or ') ?? ''}`
   return (
     <span title={reason}>
       <Button {...button} disabled about={`${button.about ?? ''} (${reason})`.trim()} />
     </span>
   )
+}
+
+type OperatorAction = RowAction & { needs: OperatorPermission }
+
+/** The actions of a row; what the operator's role lacks says which roles have it. */
+export function OperatorMenu(props: { about: string; actions: ReadonlyArray<OperatorAction | false> }) {
+  const refusal = useRefusal()
+  const actions = props.actions.map((action) => action && { ...action, why: refusal(action.needs) })
+  return <RowMenu about={props.about} actions={actions} />
 }

@@ -1,6 +1,7 @@
 import { KeyRound } from 'lucide-react'
 import type { OperatorKey } from '../../../../src/core/api/keys.ts'
 import { path, requestJson } from '../../../api/request.ts'
+import { useAction } from '../../../api/use-change.ts'
 import { EmptyState } from '../../../components/feedback/messages.tsx'
 import { Panel } from '../../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
@@ -8,9 +9,7 @@ import { Code } from '../../../components/text/code.tsx'
 import { formatDate, formatMoment, rateLimitsText } from '../../../lib/format.ts'
 import { RevokeKeyDialog } from '../../keys/key-dialogs.tsx'
 import { KeyName, SpendingLimit } from '../../keys/key-table.tsx'
-import { OperatorButton } from '../operator-button.tsx'
-
-const STALE = ['/admin/api/accounts/']
+import { OperatorMenu } from '../operator-button.tsx'
 
 /** The keys of an account by their first and last characters; secrets are not stored. */
 export function AccountKeys({ keys, hasHolder }: { keys: readonly OperatorKey[]; hasHolder: boolean }) {
@@ -53,32 +52,25 @@ export function AccountKeys({ keys, hasHolder }: { keys: readonly OperatorKey[];
 }
 
 function KeyActions({ apiKey }: { apiKey: OperatorKey }) {
-  const isPaused = apiKey.paused_at !== null
-  const about = `the key ${apiKey.name}`
+  const { id, name, paused_at: pausedAt } = apiKey
+  const verb = pausedAt === null ? 'pause' : 'resume'
+  const { run } = useAction({
+    send: () => requestJson('POST', path`/admin/api/keys/${id}/${verb}`),
+    stale: ['/admin/api/accounts/'],
+    done: `API key “${name}” ${verb}d.`,
+  })
   return (
-    <span className="table-actions flex justify-end gap-1">
-      <OperatorButton
-        needs="accounts.suspend"
-        size="small"
-        about={about}
-        action={{
-          send: () =>
-            requestJson('POST', path`/admin/api/keys/${apiKey.id}/${isPaused ? 'resume' : 'pause'}`),
-          stale: STALE,
-          done: `API key “${apiKey.name}” ${isPaused ? 'resumed' : 'paused'}.`,
-        }}
-      >
-        {isPaused ? 'Resume' : 'Pause'}
-      </OperatorButton>
-      <OperatorButton
-        needs="accounts.suspend"
-        size="small"
-        about={about}
-        dialog={(close) => <RevokeKeyDialog isCustomers apiKey={apiKey} onClose={close} />}
-      >
-        Revoke
-      </OperatorButton>
-    </span>
+    <OperatorMenu
+      about={`the key ${name}`}
+      actions={[
+        { name: verb === 'pause' ? 'Pause' : 'Resume', needs: 'accounts.suspend', run: () => run() },
+        {
+          name: 'Revoke',
+          needs: 'accounts.suspend',
+          dialog: (close) => <RevokeKeyDialog isCustomers apiKey={apiKey} onClose={close} />,
+        },
+      ]}
+    />
   )
 }
 

@@ -1,10 +1,11 @@
 import type { PlatformKeyStored, PoolKeyView, ProviderView } from '../../../../src/core/api/offers.ts'
 import { path, requestJson } from '../../../api/request.ts'
-import { FormDialog } from '../../../components/feedback/dialogs.tsx'
+import { useAction } from '../../../api/use-change.ts'
+import { ConfirmDialog, FormDialog } from '../../../components/feedback/dialogs.tsx'
 import { Panel } from '../../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
 import { formatCount, formatMoment } from '../../../lib/format.ts'
-import { OperatorButton } from '../operator-button.tsx'
+import { OperatorButton, OperatorMenu } from '../operator-button.tsx'
 
 const NEEDS = 'provider-keys.write'
 const STALE = ['/admin/api']
@@ -34,7 +35,7 @@ export function KeyPoolPanel({ provider }: { provider: ProviderView }) {
           State: (key) => stateText(key),
           Weight: ({ weight }) => formatCount(weight),
           Limits: (key) => limitsText(key),
-          '': (key) => <KeyActions provider={provider} poolKey={key} />,
+          Actions: (key) => <KeyActions provider={provider} poolKey={key} />,
         }}
         numeric={['Weight']}
       />
@@ -66,43 +67,41 @@ function KeyActions({ provider, poolKey }: { provider: ProviderView; poolKey: Po
   const at = path`/admin/api/providers/${provider.id}/keys/${id}`
   const name = poolKey.name || id
   const isActive = poolKey.state === 'active'
+  const drain = useAction({
+    send: () => requestJson('PATCH', at, { state: isActive ? 'draining' : 'active' }),
+    stale: STALE,
+    done: isActive ? `Key ${name} gets no new calls.` : `Key ${name} gets calls again.`,
+  })
   return (
-    <span className="row gap-2">
-      <OperatorButton
-        needs={NEEDS}
-        size="small"
-        about={name}
-        dialog={(close) => <NewPoolKeyDialog provider={provider} inPlaceOf={poolKey} onClose={close} />}
-      >
-        Rotate
-      </OperatorButton>
-      <OperatorButton
-        needs={NEEDS}
-        size="small"
-        about={name}
-        action={{
-          send: () => requestJson('PATCH', at, { state: isActive ? 'draining' : 'active' }),
-          stale: STALE,
-          done: isActive ? `Key ${name} gets no new calls.` : `Key ${name} gets calls again.`,
-        }}
-      >
-        {isActive ? 'Drain' : 'Use again'}
-      </OperatorButton>
-      {id !== 'main' && (
-        <OperatorButton
-          needs={NEEDS}
-          size="small"
-          about={name}
-          action={{
-            send: () => requestJson('POST', `${at}/remove`),
-            stale: STALE,
-            done: `Key ${name} removed.`,
-          }}
-        >
-          Remove
-        </OperatorButton>
-      )}
-    </span>
+    <OperatorMenu
+      about={`the key ${name}`}
+      actions={[
+        {
+          name: 'Rotate',
+          needs: NEEDS,
+          dialog: (close) => <NewPoolKeyDialog provider={provider} inPlaceOf={poolKey} onClose={close} />,
+        },
+        { name: isActive ? 'Drain' : 'Use again', needs: NEEDS, run: () => drain.run() },
+        id !== 'main' && {
+          name: 'Remove',
+          needs: NEEDS,
+          dialog: (close) => (
+            <ConfirmDialog
+              title={`Remove the key ${name}?`}
+              confirm="Remove key"
+              send={() => requestJson('POST', `${at}/remove`)}
+              stale={STALE}
+              done={`Key ${name} removed.`}
+              onClose={close}
+            >
+              <p>
+                It is deleted here, and calls use the other keys. Drain it first, so that no call is using it.
+              </p>
+            </ConfirmDialog>
+          ),
+        },
+      ]}
+    />
   )
 }
 
