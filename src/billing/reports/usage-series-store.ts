@@ -66,14 +66,17 @@ WITH ${ACCOUNT_USAGE}, part AS (
          coalesce(sum(prompt_tokens), 0) AS prompt, coalesce(sum(completion_tokens), 0) AS completion,
          coalesce(sum(charge_pico), 0) AS charge
   FROM part GROUP BY GROUPING SETS ((bucket, "group"), (bucket), ("group"), ())
-), latency AS (
-  SELECT CASE WHEN grouping(bucket) = 0 THEN bucket END AS bucket,
-         CASE WHEN grouping("group") = 0 THEN "group" END AS "group", is_duration, number, sum(count) AS count
+), counted AS (
+  SELECT bucket, "group", is_duration, number, sum(count) AS count
   FROM part CROSS JOIN LATERAL (
     SELECT false, number, first_tokens[number] FROM generate_subscripts(first_tokens, 1) AS number
     UNION ALL SELECT true, number, durations[number] FROM generate_subscripts(durations, 1) AS number
-  ) AS counted (is_duration, number, count)
-  WHERE count <> 0
+  ) AS timed (is_duration, number, count)
+  WHERE count <> 0 GROUP BY bucket, "group", is_duration, number
+), latency AS (
+  SELECT CASE WHEN grouping(bucket) = 0 THEN bucket END AS bucket,
+         CASE WHEN grouping("group") = 0 THEN "group" END AS "group", is_duration, number, sum(count) AS count
+  FROM counted
   GROUP BY GROUPING SETS ((is_duration, number, bucket, "group"), (is_duration, number, bucket), (is_duration, number, "group"), (is_duration, number))
 ), ranked AS (
   SELECT *, sum(count) OVER (PARTITION BY bucket, "group", is_duration ORDER BY number) - count AS before,
