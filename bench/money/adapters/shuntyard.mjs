@@ -91,7 +91,8 @@ export async function open({ providerUrl, instances, postgresPrograms, redisProg
       try {
         await command('admin', `account adjust ${id} --amount=${-usd} --reason refund`)
         return usd
-      } catch {
+      } catch (error) {
+        if (!String(error.stdout).includes('is available')) throw error
         return 0
       }
     },
