@@ -109,7 +109,12 @@ export async function composeCallPaths(
       readEpoch: createEpochReader(redis, shard),
       recoveryGraceMs: config.recoveryGraceMs,
       charges: (callIds) => findCharges(postgres, callIds),
-      noteLimitReached: createLimitNotice({ redis, postgres, cleanup }),
+      noteLimitReached: createLimitNotice({
+        redis,
+        postgres,
+        groupLimit: createGroupLimit(postgres),
+        cleanup,
+      }),
       takeSlot: takeSlot && (() => takeSlot(shard)),
       limits: config,
       topUpUrl: `${config.publicUrl ?? `http://127.0.0.1:${config.port}`}/billing`,

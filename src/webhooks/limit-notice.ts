@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { createGroupLimit } from '../billing/holds/group-limits.ts'
 import { LIMIT_RESETS } from '../core/billing/allowance-period.ts'
-import type { RunningBudget } from '../core/billing/budget.ts'
+import type { BudgetHolder, RunningBudget } from '../core/billing/budget.ts'
 import { isGroupScope } from '../core/billing/group-scopes.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import { DAY_MS, isoTimeOrNull } from '../core/kernel/time.ts'
@@ -20,6 +19,8 @@ interface LimitedKey {
 export interface LimitNoticeDependencies {
   redis: Redis
   postgres: Postgres
+  /** The limit of a group, which its calls do not carry. */
+  groupLimit: (group: BudgetHolder) => Promise<bigint>
   /** Repeats a task until it succeeds. */
   cleanup: { add: (task: () => Promise<void>) => void }
 }
@@ -33,7 +34,7 @@ const NOTED_FOR_MS = 32 * DAY_MS
  * fleet, and the event's id makes a repetition harmless. A notice that is not written when the process dies is lost;
  * the refusal itself has informed the client.
  */
-export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDependencies) {
+export function createLimitNotice({ redis, postgres, groupLimit, cleanup }: LimitNoticeDependencies) {
   const announced = new LRUCache<string, true>({ max: REMEMBERED_MAX })
   return (key: LimitedKey, budget: RunningBudget): void => {
     const { accountId, scope, period } = budget
@@ -45,7 +46,10 @@ export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDepen
       const client = redisOf(accountId, redis)
       if ((await client.set(noted, '1', 'PX', NOTED_FOR_MS, 'NX')) === null) return
       try {
-        const data = { ...(await holderData(key, budget, postgres)), ...(await limitData(budget, postgres)) }
+        const data = {
+          ...(await holderData(key, budget, postgres)),
+          ...(await limitData(budget, groupLimit)),
+        }
         const type = isGroupScope(scope) ? 'budget.limit_reached' : (`${scope}.limit_reached` as const)
         await recordEvent(postgres, { type, accountId, cause, data })
       } catch (error) {
@@ -84,9 +88,12 @@ async function holderData(
   }
 }
 
-async function limitData(budget: RunningBudget, postgres: Postgres): Promise<EventData> {
+async function limitData(
+  budget: RunningBudget,
+  groupLimit: LimitNoticeDependencies['groupLimit'],
+): Promise<EventData> {
   const { scope, period } = budget
-  const limitPico = isGroupScope(scope) ? await createGroupLimit(postgres)(budget) : budget.limitPico
+  const limitPico = isGroupScope(scope) ? await groupLimit(budget) : budget.limitPico
   return {
     limit_usd: formatUsd(picoUsd(limitPico)),
     // The first letter of a period is that of its kind; `total` has none.

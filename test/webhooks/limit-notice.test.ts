@@ -40,7 +40,10 @@ describe("the notice of a key's spending limit", () => {
     period,
   })
   const noticer = (postgres = ledger.postgres) =>
-    createLimitNotice({ redis, postgres, cleanup: createCleanupTasks(pino({ level: 'silent' })) })
+    createLimitNotice({
+      ...{ redis, postgres, groupLimit: async () => 0n },
+      cleanup: createCleanupTasks(pino({ level: 'silent' })),
+    })
   const eventsOf = (accountId: string) => ledger.postgres.event.findMany({ where: { accountId } })
 
   test('is one event a key and period, however many calls and instances refuse', async () => {
