@@ -11,14 +11,7 @@ import {
 } from 'react'
 import { loadPart, messageOf } from '../api/request.ts'
 import { readStored } from '../lib/storage.ts'
-
-/** A page of the navigation of the frame that is open. */
-export interface FramePage {
-  to: string
-  name: string
-  /** Opens it, pressed after `g`. */
-  letter?: string
-}
+import { type FramePage, isApple, LETTERS_STORED_AS, type PaletteProps, searchKeys } from './shortcuts.ts'
 
 interface Palette {
   open: () => void
@@ -26,21 +19,6 @@ interface Palette {
 }
 
 const PaletteContext = createContext<Palette>({ open: () => undefined, setPages: () => undefined })
-
-export interface PaletteProps {
-  framePages: readonly FramePage[]
-  /** Shows the shortcuts in its place. */
-  onShortcuts: () => void
-  onClose: () => void
-}
-
-const isApple = (): boolean => /Mac|iPhone|iPad/.test(navigator.platform)
-
-/** The keys of the search, as a keyboard has them. */
-export const searchKeys = (): string => (isApple() ? '⌘K' : 'Ctrl K')
-
-/** Where `off` is kept: what is typed by itself then does nothing. */
-export const LETTERS_STORED_AS = 'shuntyard-shortcuts'
 
 /** A letter counts this long after `g`. */
 const LETTER_MS = 1_500

@@ -1,8 +1,8 @@
 import { useRouter } from '@tanstack/react-router'
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 import { DialogBox } from '../components/feedback/dialogs.tsx'
-import type { PaletteProps } from './command-palette.tsx'
 import { type PaletteItem, usePaletteItems } from './palette-items.ts'
+import type { PaletteProps } from './shortcuts.ts'
 
 /** Searches what there is to go to and to do, and does what is chosen: with the arrow keys and Enter, or by a click. */
 export function PaletteDialog({ framePages, onShortcuts, onClose }: PaletteProps) {

@@ -9,7 +9,7 @@ import { DOC_PAGES } from '../lib/docs/doc-pages.ts'
 import { docSearch } from '../lib/docs/doc-search.ts'
 import { searchModels } from '../lib/models/model-search.ts'
 import { useChosenAccount } from './choose-account.ts'
-import type { FramePage } from './command-palette.tsx'
+import type { FramePage } from './shortcuts.ts'
 import { THEMES, useTheme } from './theme.tsx'
 
 /** Something to go to or to do. */

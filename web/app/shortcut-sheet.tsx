@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { DialogBox } from '../components/feedback/dialogs.tsx'
 import { CheckField } from '../components/form/fields.tsx'
 import { readStored, writeStored } from '../lib/storage.ts'
-import { LETTERS_STORED_AS, type PaletteProps, searchKeys } from './command-palette.tsx'
+import { LETTERS_STORED_AS, type PaletteProps, searchKeys } from './shortcuts.ts'
 
 /** Every shortcut, and the switch of those that are letters, which speech input may type by mistake. */
 export function ShortcutSheet({ framePages, onClose }: Pick<PaletteProps, 'framePages' | 'onClose'>) {

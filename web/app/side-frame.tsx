@@ -5,8 +5,9 @@ import { DialogBox } from '../components/feedback/dialogs.tsx'
 import { Toasts } from '../components/feedback/toasts.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Brand } from '../components/layout/brand.tsx'
-import { type FramePage, SearchButton, useFramePages } from './command-palette.tsx'
+import { SearchButton, useFramePages } from './command-palette.tsx'
 import { noteSessionEnd } from './session-end.ts'
+import type { FramePage } from './shortcuts.ts'
 import { type User, UserMenu } from './user-menu.tsx'
 
 interface SideFrameProps {
