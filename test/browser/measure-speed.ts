@@ -16,7 +16,7 @@ const PAGES: ReadonlyArray<{ path: string; isSignedIn?: true; act: (page: Page) 
     isSignedIn: true,
     act: (page) => page.getByRole('link', { name: 'API keys' }).click(),
   },
-  { path: '/usage', isSignedIn: true, act: (page) => page.getByRole('radio', { name: 'Tokens' }).check() },
+  { path: '/usage', isSignedIn: true, act: (page) => page.getByLabel('Group by').selectOption({ index: 1 }) },
 ]
 
 const OBSERVE = `
