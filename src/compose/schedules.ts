@@ -50,6 +50,7 @@ import { type Job, runOnEveryProcess, runOnOneProcess } from '../platform/redis/
 import { announceKeyChange } from '../platform/redis/key-changes.ts'
 import { createEpochReader } from '../platform/redis/redis-epoch.ts'
 import { AUDIT_JOB } from '../platform/redis/redis-keys.ts'
+import { warnOfBudgets } from '../webhooks/budget-warnings.ts'
 import type { Billing } from './billing.ts'
 import type { Clients, openQueues } from './clients.ts'
 
@@ -180,6 +181,9 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
     }),
     one('stored-files', 10 * MINUTE_MS, () => files.sweep(callMs)),
     one('partitions', HOUR_MS, () => createMonthPartitions(onTables), { firstAfterMs: 10 * SECOND_MS }),
+    one('budget-warnings', MINUTE_MS, () =>
+      logged(warnOfBudgets({ postgres, clock }), 'budgets nearly spent'),
+    ),
     ...when(config.mail !== null, () =>
       one('weekly-mails', 10 * MINUTE_MS, sendWeeklyMails, { ...STOPS_SOON, firstAfterMs: 2 * MINUTE_MS }),
     ),

@@ -24,6 +24,7 @@ const TEMPLATES: Record<MailedEventType, MailTemplate> = {
   'member.limit_reached': 'member-budget-reached',
   'account.limit_reached': 'spend-cap-reached',
   'budget.limit_reached': 'group-budget-reached',
+  'budget.warning': 'budget-warning',
   'provider_key.failing': 'provider-key-failing',
   'spend.weekly': 'weekly-spend',
 }
@@ -64,6 +65,8 @@ function wordsOf(type: MailedEventType, data: EventData): Record<string, string>
       return { reset: resetOf('budget', data) }
     case 'account.limit_reached':
       return { reset: resetOf('cap', data) }
+    case 'budget.warning':
+      return { ...whoseBudget(data), reset: resetOf('budget', data) }
     case 'provider_key.failing':
       return {
         key: nameOr(data.name, 'without a name'),
@@ -76,6 +79,20 @@ function wordsOf(type: MailedEventType, data: EventData): Record<string, string>
       return {}
     default:
       return type satisfies never
+  }
+}
+
+/** Whose budget it is, and the page on which it is changed. */
+function whoseBudget({ scope, name }: EventData): { whose: string; page: string } {
+  switch (scope) {
+    case 'account':
+      return { whose: 'your account', page: '/billing?tab=limits' }
+    case 'key':
+      return { whose: `the API key ${String(name)}`, page: '/keys' }
+    case 'member':
+      return { whose: `the member ${String(name)}`, page: '/members' }
+    default:
+      return { whose: `${String(scope)} ${String(name)}`, page: '/budgets' }
   }
 }
 

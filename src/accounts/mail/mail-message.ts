@@ -18,6 +18,7 @@ const NAMES = [
   'member-budget-reached',
   'spend-cap-reached',
   'group-budget-reached',
+  'budget-warning',
   'provider-key-failing',
   'provider-key-added',
   'weekly-spend',

@@ -11,6 +11,7 @@ export const EVENT_MAILS = {
   'member.limit_reached': 'key_limit',
   'account.limit_reached': 'key_limit',
   'budget.limit_reached': 'key_limit',
+  'budget.warning': 'key_limit',
   'provider_key.failing': 'provider_key',
 } as const satisfies { [type in SubscribedEventType]?: MailPreference | null }
 

@@ -12,6 +12,7 @@ export const EVENT_TYPES = [
   'member.limit_reached',
   'account.limit_reached',
   'budget.limit_reached',
+  'budget.warning',
   'provider_key.failing',
 ] as const
 export type SubscribedEventType = (typeof EVENT_TYPES)[number]

@@ -39,6 +39,10 @@ const DATA: Record<MailedEventType, EventData> = {
     ...{ scope: 'user', name: 'user-42', limit_usd: '1.00', limit_reset: 'daily' },
     resets_at: '2026-03-02T00:00:00.000Z',
   },
+  'budget.warning': {
+    ...{ scope: 'key', id: 'key_1', name: 'ci', percent: 80, spent_usd: '4.10', limit_usd: '5.00' },
+    ...{ limit_reset: 'none', resets_at: null },
+  },
   'provider_key.failing': {
     provider_key_id: 'pkey_1',
     provider: 'openai',
