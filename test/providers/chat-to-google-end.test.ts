@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { SamplingParameters } from '../../src/core/calls/chat-request.ts'
 import { createSign } from '../../src/providers/credentials/create-sign.ts'
 import {
   createProviderClients,
@@ -38,9 +39,11 @@ const chunk = (text: string, finishReason: string | null, output: number) =>
     usageMetadata: { promptTokenCount: 7, candidatesTokenCount: output },
   })
 
+const STOPPED = { index: 0, content: { role: 'model', parts: [] }, finishReason: 'STOP' }
+
 const PATIENT = { firstTokenMs: 30_000, idleMs: 30_000, totalMs: 60_000 }
 
-async function answerOf(script: string | Script, limits = PATIENT) {
+async function answerOf(script: string | Script, limits = PATIENT, parameters: SamplingParameters = {}) {
   provider.play(typeof script === 'string' ? streams(script) : script)
   let text = ''
   const client = createProviderClients({
@@ -54,7 +57,7 @@ async function answerOf(script: string | Script, limits = PATIENT) {
   const outcome = await client.attempt(
     {
       offer: offerAt(provider.baseUrl),
-      content: { kind: 'chat', messages: [{ role: 'user', content: 'hello' }], parameters: {} },
+      content: { kind: 'chat', messages: [{ role: 'user', content: 'hello' }], parameters },
       accountId: 'acct_1',
       completionLimit: 64,
       limits,
@@ -64,7 +67,8 @@ async function answerOf(script: string | Script, limits = PATIENT) {
       if (kind === 'text') text += content
     },
   )
-  return { text, result: takenApart(outcome).result }
+  const { result, produced } = takenApart(outcome)
+  return { text, result, tier: produced.tier }
 }
 
 describe('an answer with a finish reason in every chunk', () => {
@@ -115,6 +119,16 @@ describe('an answer whose last chunk alone has a finish reason', () => {
     const { result } = await answerOf(streamsAndBreaks(pieces))
     expect(result).toMatchObject({ kind: 'failed', failure: { kind: 'broken-stream' } })
   })
+})
+
+test.each([
+  ['FLEX', 'flex'],
+  ['STANDARD', 'default'],
+])('the service tier that was served is read off the usage: %s', async (serviceTier, tier) => {
+  const stream = chunk('Hi', null, 1) + event({ candidates: [STOPPED], usageMetadata: { serviceTier } })
+  const asked = { passed: { service_tier: 'flex' as const } }
+  expect(await answerOf(stream, PATIENT, asked)).toMatchObject({ result: { kind: 'finished' }, tier })
+  expect((await answerOf(stream)).tier).toBeUndefined()
 })
 
 test('tokens of audio, images and the cache are read off the usage of the prompt', async () => {

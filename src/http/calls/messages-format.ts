@@ -49,7 +49,8 @@ function usageBody(usage: ReportedUsage | null): object {
       },
     }),
     ...(webSearches !== undefined && { server_tool_use: { web_search_requests: webSearches } }),
-    ...(tier && { service_tier: tier }),
+    // What this wire calls the usual tier.
+    ...(tier && { service_tier: tier === 'default' ? 'standard' : tier }),
   }
 }
 

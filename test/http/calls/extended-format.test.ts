@@ -76,6 +76,18 @@ describe('the format of extended calls', () => {
     expect(open(false).finish(['finish', 'stop', usage])).not.toContain('usage')
   })
 
+  test('names the service tier that was served, streamed and whole', () => {
+    const tiered = { ...usage, tier: 'flex' }
+    for (const includeUsage of [true, false, null])
+      expect(json(open(includeUsage).finish(['finish', 'stop', tiered]).split('\n\n')[0]!)).toMatchObject({
+        choices: [{ finish_reason: 'stop' }],
+        service_tier: 'flex',
+      })
+    const format = extendedFormat({ includeUsage: false, seal: JSON.stringify })
+    const whole = format.whole(head, ['completion', 0, { content: 'a' }, 'stop', tiered])
+    expect(JSON.parse(whole)).toHaveProperty('service_tier', 'flex')
+  })
+
   test('has all of it in a whole response', () => {
     const message = { content: 'a', reasoning: 'Hm.', logprobs: [token] }
     const text = extendedFormat({ includeUsage: false, seal: JSON.stringify }).whole(head, [

@@ -24,6 +24,14 @@ const events = (text: string) =>
       return JSON.parse(data!)
     })
 
+test.each([
+  ['flex', 'flex'],
+  ['default', 'standard'],
+])('usage names the service tier that was served: %s', (tier, shown) => {
+  const ended = events(FORMAT.stream(HEAD).finish(['finish', 'stop', { ...USAGE, tier }, STOP]))
+  expect(ended.find(({ type }) => type === 'message_delta').usage).toHaveProperty('service_tier', shown)
+})
+
 test('a stream begins with the message under its own name, and ends with its usage', () => {
   const renderer = FORMAT.stream(HEAD)
   const tool = { type: 'tool_use', id: 'toolu_1', name: 'f', json: '' } as const

@@ -125,6 +125,14 @@ test('log probabilities are with the text that they are of, streamed and whole',
     expect(output).toMatchObject([{ content: [{ text: 'I add', logprobs: tokens }] }])
 })
 
+test('a response names the service tier that was served, streamed and whole', () => {
+  const tiered = { ...USAGE, tier: 'flex' }
+  const events = eventsOf(formatOf().stream(HEAD).finish(['finish', 'stop', tiered]))
+  const whole = formatOf().whole(HEAD, ['completion', 'c', { content: 'Hi' }, 'stop', tiered] as never)
+  for (const response of [events.at(-1)!.response, JSON.parse(whole)])
+    expect(response).toHaveProperty('service_tier', 'flex')
+})
+
 test('items of tools that the provider ran stand where it put them, in a whole answer, too', () => {
   const search = { id: 'ws_1', type: 'web_search_call', status: 'completed' }
   const builder = new CompletionBuilder()
