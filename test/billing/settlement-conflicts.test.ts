@@ -70,6 +70,7 @@ describe('two settlements of one call', () => {
         accountId: account,
         keyId: served.keyId,
         memberId: null,
+        groups: [],
         admittedAt: served.admittedAt,
       },
     ])
