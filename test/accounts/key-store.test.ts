@@ -33,6 +33,7 @@ describe('the key store', () => {
       operator: null,
       creator: { role: 'owner', isSuspended: false, memberBudget: null },
       accountLimitPico: null,
+      groups: [],
     })
     expect(key).toMatchObject({ accountId: account, kind: 'standard', name: 'backend', limitPico: 5n })
   })

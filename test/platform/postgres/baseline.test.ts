@@ -38,7 +38,9 @@ UNION ALL SELECT format('constraint %s %s %s %s', conrelid::regclass, conname, p
 UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
 UNION ALL SELECT format('%s enabled %s', pg_get_triggerdef(pg_trigger.oid), tgenabled)
   FROM pg_trigger WHERE NOT tgisinternal
-UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prokind <> 'a'
+UNION ALL SELECT format('aggregate %s by %s from %s', aggfnoid, aggtransfn, agginitval)
+  FROM pg_aggregate JOIN pg_proc ON pg_proc.oid = aggfnoid WHERE pronamespace = 'public'::regnamespace
 UNION ALL SELECT format('enum %s %s', enumtypid::regtype, string_agg(enumlabel, ' ' ORDER BY enumsortorder))
   FROM pg_enum GROUP BY enumtypid
 ORDER BY line`
