@@ -198,14 +198,16 @@ function Drawing(props: TimeChartProps & { width: number; active: number | null;
           <Column key={point.at} point={point} index={index} isActive={index === active} scale={scale} />
         ))
       )}
-      {points.map(
-        ({ at }, index) =>
-          (points.length - 1 - index) % every === 0 && (
-            <text key={at} className={LABEL} x={middle(index)} y={BOTTOM + 18} textAnchor="middle">
-              {formatLabel(at)}
-            </text>
-          ),
-      )}
+      {points.map(({ at }, index) => {
+        if ((points.length - 1 - index) % every !== 0) return null
+        const text = formatLabel(at)
+        const x = Math.min(middle(index), width - textWidth(text) / 2)
+        return (
+          <text key={at} className={LABEL} x={x} y={BOTTOM + 18} textAnchor="middle">
+            {text}
+          </text>
+        )
+      })}
       <line className="stroke-line" x1={left} x2={width - RIGHT} y1={BOTTOM} y2={BOTTOM} />
     </svg>
   )
