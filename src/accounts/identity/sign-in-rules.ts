@@ -69,14 +69,9 @@ export function createApplySignInRules(deps: {
   const change = async (personId: string, organisation: RuledOrganisation, wanted: RuleRole | null) => {
     const { id: accountId, role, isByRule } = organisation
     if (role === wanted || (role !== null && !isByRule)) return
+    const details = { role: wanted, by: 'sign-in' }
     const record = (action: 'member.joined' | 'member.role_changed' | 'member.removed') =>
-      accountActions.record({
-        accountId,
-        personId,
-        action,
-        target: personId,
-        details: { role: wanted, by: 'sign-in' },
-      })
+      accountActions.record({ accountId, personId, action, target: personId, details })
     if (role === null) {
       if (wanted === null) return
       const data = { accountId, personId, role: wanted, byRule: true }
@@ -93,8 +88,12 @@ export function createApplySignInRules(deps: {
 
   return async (personId: string, identity: StatedIdentity): Promise<void> => {
     try {
-      for (const organisation of await postgres.$queryRawUnsafe<RuledOrganisation[]>(RULED, personId))
-        await change(personId, organisation, roleByRules(organisation.rules ?? {}, identity))
+      for (const organisation of await postgres.$queryRawUnsafe<RuledOrganisation[]>(RULED, personId)) {
+        const rules = organisation.rules ?? {}
+        // Other services state no groups: a sign-in by them may add a member, and takes nothing away.
+        if (organisation.role !== null && rules.groups && identity.provider !== 'oidc') continue
+        await change(personId, organisation, roleByRules(rules, identity))
+      }
     } catch (error) {
       logger.error({ err: error, accountId: personId }, 'memberships of a sign-in not applied')
     }

@@ -277,7 +277,20 @@ test('signing in with GitHub takes the primary address if it is verified', async
   expect((await attempt(false)).location).toBe('/sign-in?problem=email_not_verified')
   const { client, location } = await attempt(true)
   expect(location).toBe('/dashboard')
-  expect((await sessionOf(client)).person).toMatchObject({ email, email_verified: true })
+  const { person } = await sessionOf(client)
+  expect(person).toMatchObject({ email, email_verified: true })
+  // It states no groups, and so ends no membership that another service's groups made.
+  const organisation = await createOrganisationStore(stack.postgres, picoUsd(0n)).create('Acme', person.id)
+  const membership = { accountId: organisation.id, personId: person.id }
+  await setSignInRules(stack.postgres, organisation.id, { groups: { ml: 'developer' } })
+  await stack.postgres.organisationMember.update({
+    where: { accountId_personId: membership },
+    data: { role: 'developer', byRule: true },
+  })
+  await attempt(true)
+  expect(await stack.postgres.organisationMember.findMany({ where: membership })).toMatchObject([
+    { role: 'developer' },
+  ])
 })
 
 test.each([
