@@ -6,6 +6,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../src/accounts/key-store.ts'
 import { fromLitellmConfig } from '../../src/cli/import/from-litellm-config.ts'
+import {
+  fromLitellmDatabase,
+  LITELLM_TABLES,
+  type LitellmRows,
+} from '../../src/cli/import/from-litellm-database.ts'
 import { fromNewApi } from '../../src/cli/import/from-new-api.ts'
 import { fromOpenRouter } from '../../src/cli/import/from-openrouter.ts'
 import { fromPortkey } from '../../src/cli/import/from-portkey.ts'
@@ -121,6 +126,15 @@ describe('what a source has becomes', () => {
   const known = knownModels(snapshot([gpt, sonnet]))
   const options = { owner: undefined, credit: undefined, environment: {}, keyNames: ['HOUSE_API_KEY'] }
   const textsOf = (notes: readonly Note[]) => notes.map(({ kind, what, text }) => `${kind} ${what}: ${text}`)
+
+  test('a budget of more than a month in a LiteLLM database a balance, which is said', () => {
+    const none = Object.fromEntries(LITELLM_TABLES.map((table) => [table, []])) as unknown as LitellmRows
+    const user = { user_id: 'u1', user_email: 'ann@x.test', max_budget: 30, budget_duration: '90d' }
+    const rows = { ...none, UserTable: [user] }
+    const { accounts, notes } = fromLitellmDatabase(rows, { idsOf: () => [] }, options, 0)
+    expect(accounts).toMatchObject([{ account: 'ann@x.test', opening_credit_usd: '30.00' }])
+    expect(textsOf(notes)).toEqual(['differs user ann@x.test: max_budget of 90d: is a balance, once'])
+  })
 
   test('models, providers of its own, groups and fallbacks of a LiteLLM config', () => {
     const litellm = (model_name: string, litellm_params: object) => ({ model_name, litellm_params })

@@ -27,12 +27,12 @@ WHERE account_id = $1 AND scope = $2 AND value <> '' AND limit_pico IS NULL AND 
     SELECT FROM spend_totals AS total WHERE total.account_id = $1 AND total.key_id = $2 || ':' || budget.value
       AND total.period = 'total' AND total.last_call_at_ms > extract(epoch FROM now() - interval '32 days') * 1000)`
 
+export type GroupLimit = ReturnType<typeof createGroupLimit>
+
 /**
  * The limit of a group, pico-USD: its own, or for a value without one that of the rule. Remembers a value that is new, by
  * which the number of allowances of an account is bounded. Throws ApiError `key_limit_exceeded` where there is no room.
  */
-export type GroupLimit = ReturnType<typeof createGroupLimit>
-
 export const createGroupLimit =
   (postgres: Postgres) =>
   async ({ accountId, scope, id }: BudgetHolder): Promise<bigint> => {

@@ -26,29 +26,14 @@ export const LITELLM_TABLES = [
 export type LitellmRows = Readonly<Record<(typeof LITELLM_TABLES)[number], readonly Row[]>>
 
 const KEY_LEFT = [
-  ...['tpm_limit', 'tpd_limit', 'aliases', 'config', 'permissions', 'router_settings', 'model_max_budget'],
-  ...['budget_limits', 'budget_fallbacks', 'allowed_routes', 'policies', 'object_permission_id', 'agent_id'],
-  ...[
-    'project_id',
-    'organization_id',
-    'access_group_ids',
-    'auto_rotate',
-    'metadata',
-    'allowed_cache_controls',
-  ],
-]
+  'tpm_limit tpd_limit aliases config permissions router_settings model_max_budget budget_limits budget_fallbacks',
+  'allowed_routes policies object_permission_id agent_id project_id organization_id access_group_ids auto_rotate',
+  'metadata allowed_cache_controls',
+].flatMap((names) => names.split(' '))
 const TEAM_LEFT = [
-  ...[
-    'tpm_limit',
-    'tpd_limit',
-    'soft_budget',
-    'model_max_budget',
-    'budget_limits',
-    'router_settings',
-    'metadata',
-  ],
-  ...['organization_id', 'model_id', 'object_permission_id', 'policies', 'access_group_ids'],
-]
+  'tpm_limit tpd_limit soft_budget model_max_budget budget_limits router_settings metadata organization_id model_id',
+  'object_permission_id policies access_group_ids',
+].flatMap((names) => names.split(' '))
 const USER_LEFT = ['tpm_limit', 'model_max_budget', 'organization_id', 'sso_user_id', 'metadata', 'policies']
 /** The team of the sessions of LiteLLM's own console. */
 const SESSIONS = 'litellm-dashboard'
@@ -109,8 +94,7 @@ export function fromLitellmDatabase(
     accounts.set(account, { ...entry, keys: [...entry.keys, key] })
   }
   for (const table of ['OrganizationTable', 'EndUserTable', 'TagTable', 'ProjectTable'] as const)
-    if (rows[table].length > 0)
-      note('lost', `LiteLLM_${table}`, `${rows[table].length} rows: no equal in a gateway file`)
+    if (rows[table].length > 0) note('lost', `LiteLLM_${table}`, `${rows[table].length} rows: left out`)
   return {
     accounts: [...accounts.values()].map((entry) => ({ ...entry, keys: distinctNames(entry.keys) })),
     notes,
@@ -124,12 +108,14 @@ export function fromLitellmDatabase(
   /** A total is a balance; a budget of a month is the spend cap. */
   function moneyOf(row: Row, what: string): Pick<AccountEntry, 'spend_cap_usd' | 'opening_credit_usd'> {
     const budget = numberOf(row.max_budget)
-    const reset = resetOf(textOf(row.budget_duration))
+    const duration = textOf(row.budget_duration)
+    const reset = resetOf(duration)
     const opening = credit === undefined ? {} : { opening_credit_usd: credit }
     if (budget === undefined) return opening
+    if (reset === 'none' && duration !== undefined)
+      note('differs', what, `max_budget of ${duration}: is a balance, once`)
     if (reset === 'none') return { opening_credit_usd: usdText(budget - (numberOf(row.spend) ?? 0)) }
-    if (reset !== 'monthly')
-      note('differs', what, `max_budget of ${row.budget_duration}: is the budget of a month`)
+    if (reset !== 'monthly') note('differs', what, `max_budget of ${duration}: is the budget of a month`)
     return { ...opening, spend_cap_usd: usdText(budget) }
   }
 
