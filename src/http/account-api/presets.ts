@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { PRESET_BOUNDS, type StoredPreset } from '../../accounts/presets/preset-store.ts'
+import { jsonView } from '../../core/api/json-view.ts'
 import {
   NewPresetVersion,
   PresetDeleted,
@@ -97,14 +98,8 @@ function presetRoutes(
   }
 }
 
-const presetView = ({ name, version, settings, createdAt }: StoredPreset): PresetView => ({
-  object: 'preset',
-  name,
-  version,
-  model: `@preset/${name}`,
-  settings,
-  created_at: isoTime(createdAt),
-})
+const presetView = (preset: StoredPreset): PresetView =>
+  jsonView(PresetView, { ...preset, object: 'preset' as const, model: `@preset/${preset.name}` })
 
 const unknownPreset = () => new ApiError('not_found', 'This account has no such preset or version.')
 

@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { ListedCall } from '../../billing/call-records/call-record.ts'
 import type { CallSession } from '../../billing/call-records/call-sessions.ts'
-import { CallSessionDetail, CallSessionList, type CallSessionView } from '../../core/api/call-sessions.ts'
+import { CallSessionDetail, CallSessionList, CallSessionView } from '../../core/api/call-sessions.ts'
+import { jsonView } from '../../core/api/json-view.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import { bySession } from '../account-api/account-access.ts'
 import { callView } from '../account-api/call-view.ts'
@@ -59,14 +59,10 @@ function sumOf(session: string, calls: readonly ListedCall[]): CallSession {
   }
 }
 
-const sessionView = ({ session, ...sums }: CallSession): CallSessionView => ({
-  id: session,
-  calls: sums.calls,
-  failed_calls: sums.failedCalls,
-  prompt_tokens: sums.promptTokens,
-  completion_tokens: sums.completionTokens,
-  cached_tokens: sums.cachedTokens,
-  cost_usd: formatUsd(picoUsd(sums.costPico)),
-  first_at: isoTime(sums.firstAt),
-  last_at: isoTime(sums.lastAt),
-})
+const sessionView = (sums: CallSession): CallSessionView =>
+  jsonView(CallSessionView, {
+    ...sums,
+    id: sums.session,
+    firstAt: isoTime(sums.firstAt),
+    lastAt: isoTime(sums.lastAt),
+  })

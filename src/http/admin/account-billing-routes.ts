@@ -8,7 +8,7 @@ import { PICO_PER_CENT } from '../../core/payments/top-up-amount.ts'
 import { autoTopUpView } from '../account/billing/auto-top-up-routes.ts'
 import { invoiceView, sendInvoicePdf } from '../account/billing/invoice-routes.ts'
 import { OfId } from '../page.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, needs, operatorRoute } from '../plugins/operator-access.ts'
 import { topUpView } from './account-routes.ts'
 
 const SHOWN_MAX = 20
@@ -18,7 +18,7 @@ const OfTopUp = Type.Object({ id: Type.String(), topUpId: Type.String() })
 export const accountBillingRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { payments, refundTopUp } = app.billing
   const { accountManagement } = app.operators
-  const reading = { ...needs('read'), schema: { params: OfId, response: { 200: AccountBilling } } }
+  const reading = operatorRoute('read', AccountBilling, { params: OfId })
   app.get('/accounts/:id/billing', reading, async ({ params: { id } }) => ({
     auto_top_up: await autoTopUpView(payments, id),
     invoices: (await payments.invoices.list(id, null, SHOWN_MAX)).map(invoiceView),
@@ -26,10 +26,7 @@ export const accountBillingRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post(
     '/accounts/:id/top-ups/:topUpId/refund',
-    {
-      ...needs('billing.write'),
-      schema: { params: OfTopUp, body: RefundTopUpRequest, response: { 200: OperatorTopUp } },
-    },
+    operatorRoute('billing.write', OperatorTopUp, { params: OfTopUp, body: RefundTopUpRequest }),
     async (request) => {
       const { params, body } = request
       const { id: accountId } = await accountManagement.find(params.id)

@@ -17,7 +17,7 @@ import { isoDay, isoTime } from '../../core/kernel/time.ts'
 import { whenResponseCloses } from '../calls/event-stream.ts'
 import { asCsv, csvLine } from '../csv.ts'
 import { OfId, pageOf } from '../page.ts'
-import { needs, signedInOperator } from '../plugins/operator-access.ts'
+import { needs, operatorRoute, signedInOperator } from '../plugins/operator-access.ts'
 import { reportSlots } from '../slots.ts'
 
 const FILTER = {
@@ -58,10 +58,7 @@ export const accountLedgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/accounts/:id/ledger',
-    {
-      ...needs('read'),
-      schema: { params: OfId, querystring: PageQuery, response: { 200: Page(AccountLedgerRow) } },
-    },
+    operatorRoute('read', Page(AccountLedgerRow), { params: OfId, querystring: PageQuery }),
     async (request) => {
       const { limit, cursor, ...filter } = request.query
       const place = readPlace(cursor)
@@ -81,7 +78,7 @@ export const accountLedgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/accounts/:id/ledger/totals',
-    { ...needs('read'), schema: { params: OfId, response: { 200: AccountLedgerTotals } } },
+    operatorRoute('read', AccountLedgerTotals, { params: OfId }),
     async (request) => {
       const { id } = await accountManagement.find(request.params.id)
       return slots.run(signedInOperator(request).id, async () => {

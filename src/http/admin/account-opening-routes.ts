@@ -6,7 +6,7 @@ import { normalizeEmail } from '../../core/kernel/email-address.ts'
 import { parseUsd } from '../../core/kernel/money.ts'
 import { readNewKey } from '../account/keys/read-key-settings.ts'
 import { OfId } from '../page.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, needs, operatorRoute } from '../plugins/operator-access.ts'
 import { accountView, keyView } from './account-routes.ts'
 
 /** Opening accounts for customers, inviting them, and issuing their keys. */
@@ -32,7 +32,7 @@ export const accountOpeningRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post(
     '/accounts/:id/invite',
-    { ...needs('accounts.write'), schema: { params: OfId, response: { 200: AccountInvited } } },
+    operatorRoute('accounts.write', AccountInvited, { params: OfId }),
     async (request) => {
       const account = await accountManagement.find(request.params.id)
       return invitedView(account.id, await accountOpening.invite(askingOperator(request), account))

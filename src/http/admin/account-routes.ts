@@ -34,7 +34,7 @@ import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Payment } from '../../payments/payment-store.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, operatorRoute } from '../plugins/operator-access.ts'
 import { actionView } from './alarm-routes.ts'
 
 const AccountSearch = Type.Object({ search: Type.Optional(Type.String()), ...ID_PAGE }, CLOSED)
@@ -48,30 +48,18 @@ export const accountRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/accounts',
-    {
-      ...needs('read'),
-      schema: { querystring: AccountSearch, response: { 200: Page(ListedAccount) } },
-    },
+    operatorRoute('read', Page(ListedAccount), { querystring: AccountSearch }),
     ({ query: { search = null, ...page } }) =>
       idPage(page, (after) => directory.page({ search, ...after }), listedAccountView),
   )
 
-  app.get(
-    '/accounts/:id',
-    { ...needs('read'), schema: { params: OfId, response: { 200: OperatorAccountDetail } } },
-    ({ params }) => detailOf(params.id),
+  app.get('/accounts/:id', operatorRoute('read', OperatorAccountDetail, { params: OfId }), ({ params }) =>
+    detailOf(params.id),
   )
 
   app.get(
     '/accounts/:id/mails',
-    {
-      ...needs('read'),
-      schema: {
-        params: OfId,
-        querystring: Type.Object(ID_PAGE, CLOSED),
-        response: { 200: Page(SentMailView) },
-      },
-    },
+    operatorRoute('read', Page(SentMailView), { params: OfId, querystring: Type.Object(ID_PAGE, CLOSED) }),
     async ({ params, query }) => {
       const { id: accountId, email } = await find(params.id)
       return idPage(query, (after) => sentMails.page({ accountId, email, ...after }), sentMailView)
@@ -81,10 +69,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox = async (app) => {
   for (const verb of ['suspend', 'resume'] as const) {
     app.post(
       `/accounts/:id/${verb}`,
-      {
-        ...needs('accounts.suspend'),
-        schema: { params: OfId, body: SuspendRequest, response: { 200: OperatorAccountDetail } },
-      },
+      operatorRoute('accounts.suspend', OperatorAccountDetail, { params: OfId, body: SuspendRequest }),
       async (request) => {
         const { id } = await find(request.params.id)
         await accountManagement[verb](askingOperator(request), id, request.body.reason.trim())
@@ -95,10 +80,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post(
     '/accounts/:id/limits',
-    {
-      ...needs('accounts.write'),
-      schema: { params: OfId, body: AccountLimitsRequest, response: { 200: OperatorAccountDetail } },
-    },
+    operatorRoute('accounts.write', OperatorAccountDetail, { params: OfId, body: AccountLimitsRequest }),
     async (request) => {
       const { id } = await find(request.params.id)
       const limits = readRateLimits(request.body)
@@ -109,10 +91,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post(
     '/accounts/:id/credit',
-    {
-      ...needs('billing.write'),
-      schema: { params: OfId, body: CreditRequest, response: { 200: BalanceChanged } },
-    },
+    operatorRoute('billing.write', BalanceChanged, { params: OfId, body: CreditRequest }),
     async (request) => {
       const { id } = await find(request.params.id)
       const { amount_usd: amount, reference, reason } = request.body
@@ -125,10 +104,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post(
     '/accounts/:id/adjust',
-    {
-      ...needs('billing.write'),
-      schema: { params: OfId, body: AdjustRequest, response: { 200: BalanceChanged } },
-    },
+    operatorRoute('billing.write', BalanceChanged, { params: OfId, body: AdjustRequest }),
     async (request) => {
       const { id } = await find(request.params.id)
       const { amount_usd, reason, reference } = request.body

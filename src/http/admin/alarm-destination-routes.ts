@@ -8,21 +8,17 @@ import { jsonView } from '../../core/api/json-view.ts'
 import { List } from '../../core/api/shared.ts'
 import type { AlarmDestination } from '../../operators/alarm-destination-store.ts'
 import { OfId } from '../page.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, needs, operatorRoute } from '../plugins/operator-access.ts'
 
 /** /alarm-destinations: where alarms are sent. Responses never contain targets. */
 export const alarmDestinationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { alarmDestinations } = app.operators
   const answer = { 200: AlarmDestinationView }
 
-  app.get(
-    '/alarm-destinations',
-    { ...needs('read'), schema: { response: { 200: List(AlarmDestinationView) } } },
-    async () => ({
-      object: 'list' as const,
-      data: (await alarmDestinations.list()).map(destinationView),
-    }),
-  )
+  app.get('/alarm-destinations', operatorRoute('read', List(AlarmDestinationView)), async () => ({
+    object: 'list' as const,
+    data: (await alarmDestinations.list()).map(destinationView),
+  }))
 
   app.post(
     '/alarm-destinations',

@@ -16,7 +16,7 @@ import type { StoredAlarm } from '../../operators/alarm-store.ts'
 import type { NamedAction } from '../../operators/audit-log.ts'
 import type { IdPage } from '../../platform/postgres/postgres.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, operatorRoute } from '../plugins/operator-access.ts'
 
 const AlarmSearch = Type.Object(
   {
@@ -37,10 +37,7 @@ export const alarmRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/alarms',
-    {
-      ...needs('read'),
-      schema: { querystring: AlarmSearch, response: { 200: Page(AlarmView) } },
-    },
+    operatorRoute('read', Page(AlarmView), { querystring: AlarmSearch }),
     async ({ query: { state, account, ...page } }) => {
       const accountId = account === undefined ? null : (await accountManagement.findNamed(account)).id
       let names = new Map<string, string>()
@@ -53,14 +50,14 @@ export const alarmRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
   )
 
-  app.get('/alarms/count', { ...needs('read'), schema: { response: { 200: AlarmCountView } } }, async () => ({
+  app.get('/alarms/count', operatorRoute('read', AlarmCountView), async () => ({
     object: 'alarm_count' as const,
     open: await alarms.countOpen(),
   }))
 
   app.post(
     '/alarms/:id/acknowledge',
-    { ...needs('operations.write'), schema: { params: OfId, response: { 200: AlarmView } } },
+    operatorRoute('operations.write', AlarmView, { params: OfId }),
     async (request) => {
       const { id } = request.params
       const operator = askingOperator(request)
@@ -75,10 +72,7 @@ export const alarmRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/actions',
-    {
-      ...needs('read'),
-      schema: { querystring: ActionSearch, response: { 200: Page(OperatorActionView) } },
-    },
+    operatorRoute('read', Page(OperatorActionView), { querystring: ActionSearch }),
     async ({ query: { target, ...page } }) => {
       // An account that an operator opened has its email as the target of that action alone.
       const account = target?.includes('@') ? await directory.find(target) : null

@@ -9,7 +9,7 @@ import { Page } from '../../core/api/shared.ts'
 import { isRunning as isJobRunning } from '../../platform/redis/fleet-job.ts'
 import { AUDIT_ASKED, AUDIT_JOB } from '../../platform/redis/redis-keys.ts'
 import { ID_PAGE, idPage } from '../page.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, needs, operatorRoute } from '../plugins/operator-access.ts'
 
 /** Without a settlement process, a requested audit expires after this. */
 const ASKED_SECONDS = 600
@@ -32,14 +32,11 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
     }
   }
 
-  app.get('/audit/latest', { ...needs('read'), schema: { response: { 200: AuditView } } }, view)
+  app.get('/audit/latest', operatorRoute('read', AuditView), view)
 
   app.get(
     '/audit/runs',
-    {
-      ...needs('read'),
-      schema: { querystring: Type.Object(ID_PAGE, CLOSED), response: { 200: Page(AuditRunView) } },
-    },
+    operatorRoute('read', Page(AuditRunView), { querystring: Type.Object(ID_PAGE, CLOSED) }),
     ({ query }) => idPage(query, audits.page, runView),
   )
 

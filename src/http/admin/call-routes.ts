@@ -20,7 +20,7 @@ import { callCreatedAt, callIdOfResponse } from '../../core/kernel/ids.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import { askedPage, callPage, SearchText } from '../account-api/call-page.ts'
 import { OfId } from '../page.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, operatorRoute } from '../plugins/operator-access.ts'
 import { reportSlots } from '../slots.ts'
 
 const ListQuery = Type.Object(
@@ -97,10 +97,7 @@ export const callRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/calls',
-    {
-      ...needs('read'),
-      schema: { querystring: ListQuery, response: { 200: CallPage(OperatorCall) } },
-    },
+    operatorRoute('read', CallPage(OperatorCall), { querystring: ListQuery }),
     async (request) => {
       const { query } = request
       return slots.run(askingOperator(request).actor, async () => {
@@ -123,10 +120,7 @@ export const callRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
   )
 
-  const timeline = {
-    ...needs('read'),
-    schema: { params: OfId, response: { 200: CallTimelineView } },
-  }
+  const timeline = operatorRoute('read', CallTimelineView, { params: OfId })
   app.get('/calls/:id/timeline', timeline, async ({ params: { id } }) => {
     if (callCreatedAt(id) === null) throw unknownCall()
     const find = async () => {

@@ -19,7 +19,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import type { AnnouncedEdits } from '../../operators/catalog-management.ts'
 import { OfId } from '../page.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, operatorRoute } from '../plugins/operator-access.ts'
 
 const Listed = Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }) }, CLOSED)
 
@@ -28,7 +28,7 @@ const EFFECTS_SHOWN = 100
 /** The current catalog, the operator's edits and their versions, and the rate history of models. */
 export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { snapshot: catalog, catalogEdits, catalogManagement, previewEdits, rateHistory } = app.catalog
-  app.get('/catalog', { ...needs('read'), schema: { response: { 200: CatalogView } } }, async () => {
+  app.get('/catalog', operatorRoute('read', CatalogView), async () => {
     const { version, generatedAt, models, offers } = catalog()
     const edits = await catalogEdits.current()
     return {
@@ -44,19 +44,13 @@ export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/catalog/edits',
-    {
-      ...needs('read'),
-      schema: { querystring: Listed, response: { 200: List(CatalogEditsView) } },
-    },
+    operatorRoute('read', List(CatalogEditsView), { querystring: Listed }),
     async ({ query }) => listOf(await catalogEdits.history(query.limit), editsView),
   )
 
   app.post(
     '/catalog/check',
-    {
-      ...needs('catalog.write'),
-      schema: { body: CatalogEditsRequest, response: { 200: CatalogCheckView } },
-    },
+    operatorRoute('catalog.write', CatalogCheckView, { body: CatalogEditsRequest }),
     async ({ body }) => {
       const checked = catalogManagement.check(body.content)
       const valid = checked.kind === 'valid'
@@ -74,10 +68,7 @@ export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post(
     '/catalog/edits',
-    {
-      ...needs('catalog.write'),
-      schema: { body: CatalogEditsRequest, response: { 200: CatalogEditsApplied } },
-    },
+    operatorRoute('catalog.write', CatalogEditsApplied, { body: CatalogEditsRequest }),
     async (request) => {
       const { content, expected_version: expected } = request.body
       return appliedView(await catalogManagement.applyEdits(askingOperator(request), content, expected))
@@ -86,20 +77,14 @@ export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post(
     '/catalog/revert',
-    {
-      ...needs('catalog.write'),
-      schema: { body: CatalogRevertRequest, response: { 200: CatalogEditsApplied } },
-    },
+    operatorRoute('catalog.write', CatalogEditsApplied, { body: CatalogRevertRequest }),
     async (request) =>
       appliedView(await catalogManagement.revertEdits(askingOperator(request), request.body.version)),
   )
 
   app.get(
     '/models/:id/history',
-    {
-      ...needs('read'),
-      schema: { params: OfId, querystring: Listed, response: { 200: List(RateHistoryView) } },
-    },
+    operatorRoute('read', List(RateHistoryView), { params: OfId, querystring: Listed }),
     async ({ params: { id }, query }) => {
       const entries = await rateHistory(id, query.limit)
       if (entries.length === 0 && !catalog().models.has(id))

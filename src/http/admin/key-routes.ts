@@ -5,7 +5,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { KeyLimits } from '../../operators/key-management.ts'
 import { readExpiry } from '../account/keys/read-key-settings.ts'
 import { OfId } from '../page.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, operatorRoute } from '../plugins/operator-access.ts'
 import { keyView, refuseEmpty } from './account-routes.ts'
 
 /** Keys of accounts: revoke, pause, resume and edit. */
@@ -13,7 +13,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { keyManagement, hostClock: clock } = app.operators
   app.post(
     '/keys/:id/revoke',
-    { ...needs('accounts.suspend'), schema: { params: OfId, response: { 200: OperatorKey } } },
+    operatorRoute('accounts.suspend', OperatorKey, { params: OfId }),
     async (request) => {
       const { id, kind } = await keyManagement.find(request.params.id)
       // The permission to suspend accounts must not allow revoking operators' keys.
@@ -26,7 +26,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   for (const verb of ['pause', 'resume'] as const) {
     app.post(
       `/keys/:id/${verb}`,
-      { ...needs('accounts.suspend'), schema: { params: OfId, response: { 200: OperatorKey } } },
+      operatorRoute('accounts.suspend', OperatorKey, { params: OfId }),
       async (request) => {
         const key = await keyManagement.find(request.params.id)
         return keyView(await keyManagement[verb](askingOperator(request), key))
@@ -36,10 +36,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post(
     '/keys/:id/limits',
-    {
-      ...needs('accounts.write'),
-      schema: { params: OfId, body: KeyLimitsRequest, response: { 200: OperatorKey } },
-    },
+    operatorRoute('accounts.write', OperatorKey, { params: OfId, body: KeyLimitsRequest }),
     async (request) => {
       const key = await keyManagement.find(request.params.id)
       const limits = readLimits(request.body, clock())

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import type { ProviderHour } from '../../billing/reports/provider-hours.ts'
+import { jsonView } from '../../core/api/json-view.ts'
 import {
   EnabledView,
   MovingOffer,
@@ -19,7 +20,7 @@ import { HOUR_MS, isoTime } from '../../core/kernel/time.ts'
 import type { OperatorAction } from '../../operators/audit-log.ts'
 import { offerViews, providerView } from '../account-api/offer-view.ts'
 import { OfId } from '../page.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, operatorRoute } from '../plugins/operator-access.ts'
 
 const OfferSearch = Type.Object(
   { model: Type.Optional(Type.String()), provider: Type.Optional(Type.String()) },
@@ -36,10 +37,7 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { auditLog, offerManagement, hostClock: clock } = app.operators
   const offersByProvider = (): Map<string, Offer[]> =>
     Map.groupBy(catalog().offers.values(), ({ provider }) => provider.id)
-  const enabling = {
-    ...needs('operations.write'),
-    schema: { params: OfId, response: { 200: EnabledView } },
-  }
+  const enabling = operatorRoute('operations.write', EnabledView, { params: OfId })
 
   const findOffers = (query: Static<typeof OfferSearch>): OfferView[] =>
     [...catalog().models.values()]
@@ -51,23 +49,19 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/offers',
-    {
-      ...needs('read'),
-      schema: { querystring: OfferSearch, response: { 200: List(OfferView) } },
-    },
+    operatorRoute('read', List(OfferView), { querystring: OfferSearch }),
     async ({ query }) => ({ object: 'list' as const, data: findOffers(query) }),
   )
 
   // Polled by pages.
   app.get(
     '/offers/moving',
-    {
-      ...needs('read'),
-      schema: { querystring: OfferSearch, response: { 200: List(MovingOffer) } },
-    },
+    operatorRoute('read', List(MovingOffer), { querystring: OfferSearch }),
     async ({ query }) => ({
       object: 'list' as const,
-      data: findOffers(query).filter(isMovingOffer).map(movingOffer),
+      data: findOffers(query)
+        .filter(isMovingOffer)
+        .map((offer) => jsonView(MovingOffer, offer)),
     }),
   )
 
@@ -84,10 +78,7 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/providers',
-    {
-      ...needs('read'),
-      schema: { querystring: Type.Object({}, CLOSED), response: { 200: List(ProviderView) } },
-    },
+    operatorRoute('read', List(ProviderView), { querystring: Type.Object({}, CLOSED) }),
     async () => {
       const providers = listProviders()
       const checks = await auditLog.latest(
@@ -104,22 +95,18 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/providers/moving',
-    {
-      ...needs('read'),
-      schema: { querystring: Type.Object({}, CLOSED), response: { 200: List(MovingProvider) } },
-    },
+    operatorRoute('read', List(MovingProvider), { querystring: Type.Object({}, CLOSED) }),
     async () => ({
       object: 'list' as const,
-      data: listProviders().filter(isMovingProvider).map(movingProvider),
+      data: listProviders()
+        .filter(isMovingProvider)
+        .map((provider) => jsonView(MovingProvider, provider)),
     }),
   )
 
   app.get(
     '/providers/:id/hours',
-    {
-      ...needs('read'),
-      schema: { params: OfId, querystring: HoursQuery, response: { 200: List(ProviderHourView) } },
-    },
+    operatorRoute('read', List(ProviderHourView), { params: OfId, querystring: HoursQuery }),
     async ({ params: { id }, query }) => {
       // A disabled provider is not in the catalog, and has its past.
       const count = Number(query.hours)
@@ -147,36 +134,14 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
 const checkView = (action: OperatorAction | undefined): ProviderCheckView | null =>
   action ? { ...(action.details as Omit<ProviderCheckView, 'at'>), at: isoTime(action.at) } : null
 
-const hourView = ({ hourMs, ...hour }: Omit<ProviderHour, 'providerId'>): ProviderHourView => ({
-  at: isoTime(hourMs),
-  succeeded: hour.succeeded,
-  failed: hour.failed,
-  first_token_p50_ms: hour.firstTokenP50Ms,
-  first_token_p95_ms: hour.firstTokenP95Ms,
-})
+const hourView = (hour: Omit<ProviderHour, 'providerId'>): ProviderHourView =>
+  jsonView(ProviderHourView, { ...hour, at: isoTime(hour.hourMs) })
 
 const wasTried = ({
   last_ten_minutes: { success, failure, rate_limited: limited },
 }: Pick<OfferView, 'last_ten_minutes'>) => success + failure + limited > 0
 
 type Provider = ReturnType<typeof providerView>
-
-const movingOffer = (offer: OfferView): MovingOffer => ({
-  id: offer.id,
-  health: offer.health,
-  last_minute: offer.last_minute,
-  last_ten_minutes: offer.last_ten_minutes,
-  first_token_ms: offer.first_token_ms,
-  tokens_per_second: offer.tokens_per_second,
-})
-
-const movingProvider = (provider: Provider): MovingProvider => ({
-  id: provider.id,
-  health: provider.health,
-  breaker: provider.breaker,
-  last_minute: provider.last_minute,
-  last_ten_minutes: provider.last_ten_minutes,
-})
 
 /** Whether the metrics of an offer differ from those of a healthy offer without recent calls. */
 const isMovingOffer = (offer: OfferView): boolean =>

@@ -15,24 +15,20 @@ import { List } from '../../core/api/shared.ts'
 import { normalizeEmail } from '../../core/kernel/email-address.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import { OfId } from '../page.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, needs, operatorRoute } from '../plugins/operator-access.ts'
 
 /** Operators and their admin keys: list, add, change the role, disable and enable. */
 export const operatorRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { operatorManagement, hostClock: clock } = app.operators
-  app.get(
-    '/operators',
-    { ...needs('read'), schema: { response: { 200: List(OperatorDetail) } } },
-    async () => {
-      const [operators, keys] = await Promise.all([operatorManagement.list(), operatorManagement.listKeys()])
-      const data = operators.map((operator) => ({
-        ...operatorView(operator),
-        single_sign_on: operator.oidcSubject !== null,
-        keys: keys.filter(({ operatorId }) => operatorId === operator.id).map(adminKeyView),
-      }))
-      return { object: 'list' as const, data }
-    },
-  )
+  app.get('/operators', operatorRoute('read', List(OperatorDetail)), async () => {
+    const [operators, keys] = await Promise.all([operatorManagement.list(), operatorManagement.listKeys()])
+    const data = operators.map((operator) => ({
+      ...operatorView(operator),
+      single_sign_on: operator.oidcSubject !== null,
+      keys: keys.filter(({ operatorId }) => operatorId === operator.id).map(adminKeyView),
+    }))
+    return { object: 'list' as const, data }
+  })
 
   app.post(
     '/operators',
@@ -50,10 +46,7 @@ export const operatorRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post(
     '/operators/:id/role',
-    {
-      ...needs('operators.write'),
-      schema: { params: OfId, body: OperatorRoleBody, response: { 200: OperatorView } },
-    },
+    operatorRoute('operators.write', OperatorView, { params: OfId, body: OperatorRoleBody }),
     async (request) => {
       const { id } = request.params
       return operatorView(await operatorManagement.setRole(askingOperator(request), id, request.body.role))
@@ -63,7 +56,7 @@ export const operatorRoutes: FastifyPluginAsyncTypebox = async (app) => {
   for (const verb of ['disable', 'enable'] as const) {
     app.post(
       `/operators/:id/${verb}`,
-      { ...needs('operators.write'), schema: { params: OfId, response: { 200: OperatorView } } },
+      operatorRoute('operators.write', OperatorView, { params: OfId }),
       async (request) =>
         operatorView(await operatorManagement[verb](askingOperator(request), request.params.id)),
     )
@@ -88,7 +81,7 @@ export const operatorRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post(
     '/admin-keys/:id/revoke',
-    { ...needs('operators.write'), schema: { params: OfId, response: { 200: AdminKeyView } } },
+    operatorRoute('operators.write', AdminKeyView, { params: OfId }),
     async (request) =>
       adminKeyView(await operatorManagement.revokeKey(askingOperator(request), request.params.id)),
   )

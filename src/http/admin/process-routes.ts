@@ -5,7 +5,7 @@ import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { readProcesses } from '../../platform/observability/process-report.ts'
 import { isSettlementBehind, readQueues } from '../../platform/queues/queue-stats.ts'
-import { needs } from '../plugins/operator-access.ts'
+import { operatorRoute } from '../plugins/operator-access.ts'
 
 /** A shard that takes longer is left out. */
 const TIMEOUT_MS = 2_000
@@ -16,12 +16,12 @@ export const processRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { redis, queues, hostClock: clock } = app.operators
   const once = createSingleFlight()
 
-  app.get('/processes', { ...needs('read'), schema: { response: { 200: List(ProcessView) } } }, async () => ({
+  app.get('/processes', operatorRoute('read', List(ProcessView)), async () => ({
     object: 'list' as const,
     data: await readProcesses(redis),
   }))
 
-  app.get('/queues', { ...needs('read'), schema: { response: { 200: QueuesView } } }, async () => {
+  app.get('/queues', operatorRoute('read', QueuesView), async () => {
     const [stats, wait] = await once('queues', () =>
       Promise.all([readQueues(redis, queues, clock(), TIMEOUT_MS), claimWait()]),
     )

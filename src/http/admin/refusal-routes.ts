@@ -5,7 +5,7 @@ import { OperatorRefusalView } from '../../core/api/refusals.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { List } from '../../core/api/shared.ts'
 import { TIME_RANGE, timeRange } from '../../core/billing/usage-query.ts'
-import { needs, signedInOperator } from '../plugins/operator-access.ts'
+import { operatorRoute, signedInOperator } from '../plugins/operator-access.ts'
 import { reportSlots } from '../slots.ts'
 
 const Query = Type.Object(
@@ -26,7 +26,7 @@ export const refusalRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const slots = reportSlots(REPORTS_MAX, REPORTS_MAX)
   app.get(
     '/refusals',
-    { ...needs('read'), schema: { querystring: Query, response: { 200: List(OperatorRefusalView) } } },
+    operatorRoute('read', List(OperatorRefusalView), { querystring: Query }),
     async (request) => {
       const { account, ...period } = request.query
       const accountId = account === undefined ? null : (await accountManagement.findNamed(account)).id

@@ -7,7 +7,7 @@ import { TIME_RANGE, timeRange } from '../../core/billing/usage-query.ts'
 import { formatRate, formatUsd, picoUsdPerToken } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, operatorRoute } from '../plugins/operator-access.ts'
 import { reportSlots } from '../slots.ts'
 
 const MarginQuery = Type.Object(
@@ -30,10 +30,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const slots = reportSlots(REPORTS_MAX, REPORTS_MAX)
   const once = createSingleFlight()
 
-  const ofMargin = {
-    ...needs('read'),
-    schema: { querystring: MarginQuery, response: { 200: MarginView } },
-  }
+  const ofMargin = operatorRoute('read', MarginView, { querystring: MarginQuery })
   app.get('/margin', ofMargin, async (request) => {
     const { group_by: groupBy, sort, limit, cursor: after } = request.query
     const range = timeRange(request.query, clock())
@@ -59,7 +56,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     })
   })
 
-  app.get('/ledger', { ...needs('read'), schema: { response: { 200: LedgerView } } }, async () => {
+  app.get('/ledger', operatorRoute('read', LedgerView), async () => {
     const sums = await once('ledger', sumLedger)
     return {
       object: 'ledger' as const,

@@ -6,7 +6,7 @@ import { TASK_KINDS } from '../../core/auto/quality-figure.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
-import { needs } from '../plugins/operator-access.ts'
+import { operatorRoute } from '../plugins/operator-access.ts'
 
 const MEDIUM_DIFFICULTY = 0.5
 
@@ -19,9 +19,7 @@ export const routerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     latest_calls: LATEST_CALLS,
     choices: choicesView(await readAutoChoices(), catalog()),
   })
-  app.get('/router', { ...needs('read'), schema: { response: { 200: RouterView } } }, () =>
-    once('router', view),
-  )
+  app.get('/router', operatorRoute('read', RouterView), () => once('router', view))
 }
 
 function choicesView(choices: readonly AutoChoiceCount[], catalog: CatalogSnapshot): RouterChoiceView[] {

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { jsonView } from '../../core/api/json-view.ts'
 import { List } from '../../core/api/shared.ts'
 import { OpenableSurface, SurfaceGrant, SurfaceHolderRequest } from '../../core/api/surfaces/surfaces.ts'
-import { isoTime } from '../../core/kernel/time.ts'
 import type { StoredSurfaceGrant } from '../../operators/surface-grant-store.ts'
 import type { GrantableSurface } from '../../operators/surface-management.ts'
 import { OfId } from '../page.ts'
-import { askingOperator, needs } from '../plugins/operator-access.ts'
+import { askingOperator, operatorRoute } from '../plugins/operator-access.ts'
 
 const OfHolder = Type.Partial(Type.Object({ account: Type.String(), key_id: Type.String() }))
 
@@ -22,10 +22,7 @@ export const surfaceRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/surface-grants',
-    {
-      ...needs('read'),
-      schema: { querystring: OfHolder, response: { 200: List(SurfaceGrant) } },
-    },
+    operatorRoute('read', List(SurfaceGrant), { querystring: OfHolder }),
     async ({ query }) => {
       const isOfAll = query.account === undefined && query.key_id === undefined
       const grants = await surfaceManagement.list(isOfAll ? undefined : await findHolder(query))
@@ -35,7 +32,7 @@ export const surfaceRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/accounts/:id/surfaces',
-    { ...needs('read'), schema: { params: OfId, response: { 200: List(OpenableSurface) } } },
+    operatorRoute('read', List(OpenableSurface), { params: OfId }),
     async ({ params }) => {
       const { id } = await accountManagement.find(params.id)
       const surfaces = await surfaceManagement.listOfAccount(id)
@@ -46,10 +43,7 @@ export const surfaceRoutes: FastifyPluginAsyncTypebox = async (app) => {
   for (const verb of ['open', 'close'] as const) {
     app.post(
       `/surfaces/:id/${verb}`,
-      {
-        ...needs('accounts.write'),
-        schema: { params: OfId, body: SurfaceHolderRequest, response: { 200: SurfaceGrant } },
-      },
+      operatorRoute('accounts.write', SurfaceGrant, { params: OfId, body: SurfaceHolderRequest }),
       async (request) => {
         const holder = await findHolder(request.body)
         return grantView(await surfaceManagement[verb](askingOperator(request), request.params.id, holder))
@@ -58,19 +52,11 @@ export const surfaceRoutes: FastifyPluginAsyncTypebox = async (app) => {
   }
 }
 
-const openableView = ({ id, method, path, behaviour, grants }: GrantableSurface): OpenableSurface => ({
-  id,
-  method,
-  path,
-  behaviour,
-  grants: grants.map((grant) => ({ ...grantView(grant), opened_by: grant.openedBy })),
-})
+const openableView = (surface: GrantableSurface): OpenableSurface =>
+  jsonView(OpenableSurface, {
+    ...surface,
+    grants: surface.grants.map((grant) => ({ ...grantView(grant), opened_by: grant.openedBy })),
+  })
 
 /** A grant for operators. */
-export const grantView = (grant: StoredSurfaceGrant): SurfaceGrant => ({
-  id: grant.id,
-  surface: grant.surface,
-  account_id: grant.accountId,
-  key_id: grant.keyId,
-  created_at: isoTime(grant.createdAt),
-})
+export const grantView = (grant: StoredSurfaceGrant): SurfaceGrant => jsonView(SurfaceGrant, grant)

@@ -13,7 +13,7 @@ import {
   type TrafficSlot,
   trafficSlots,
 } from '../../platform/observability/traffic-counts.ts'
-import { needs } from '../plugins/operator-access.ts'
+import { operatorRoute } from '../plugins/operator-access.ts'
 
 const TrafficQuery = Type.Object(
   {
@@ -28,10 +28,7 @@ export const trafficRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { redis, hostClock: clock } = app.operators
   const once = createSingleFlight()
 
-  const ofTraffic = {
-    ...needs('read'),
-    schema: { querystring: TrafficQuery, response: { 200: TrafficView } },
-  }
+  const ofTraffic = operatorRoute('read', TrafficView, { querystring: TrafficQuery })
   app.get('/traffic', ofTraffic, async ({ query: { minutes, step } }) => {
     const stepMs = Number(step ?? (minutes > 10 ? '60' : '10')) * 1000
     // Until the end of the current step, so that all steps are complete.

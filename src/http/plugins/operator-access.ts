@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import plugin from 'fastify-plugin'
+import type { TSchema } from 'typebox'
 import type { KeyCache, KeyRecord } from '../../accounts/key-cache.ts'
 import {
   isPermitted,
@@ -79,6 +80,18 @@ export const operatorAccess = plugin<OperatorAccessOptions>(
 
 /** The permission that an operator route requires, for its options. */
 export const needs = (permission: OperatorPermission) => ({ config: { permission } })
+
+/** The options of an operator route: the permission that it requires, what its 200 returns, and the schemas of its request. */
+export const operatorRoute = <Returned extends TSchema, Request extends FastifySchema = object>(
+  permission: OperatorPermission,
+  returned: Returned,
+  request?: Request,
+) => ({
+  ...needs(permission),
+  schema: { ...request, response: { 200: returned } } as RouteSchema<Request, Returned>,
+})
+
+type RouteSchema<Request, Returned> = Request & { response: { 200: Returned } }
 
 /** Fails the start of the server if a route of this scope declares no permission. */
 export function statePermissions(scope: FastifyInstance): void {

@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { jsonView } from '../../core/api/json-view.ts'
 import { publishedStatus, SURFACE_EVIDENCE } from '../../core/api/surfaces/surface-evidence.ts'
 import { mayUse, SURFACES, type Surface, type SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
-import { type PublishedSurface, PublishedSurfaceList, SurfaceList } from '../../core/api/surfaces/surfaces.ts'
+import { PublishedSurface, PublishedSurfaceList, SurfaceList } from '../../core/api/surfaces/surfaces.ts'
 import { isoTimeOrNull } from '../../core/kernel/time.ts'
 
 /** Digests of the contracts of the surfaces that have a route. */
@@ -48,21 +49,18 @@ export const publicSurfacesRoute =
 
 /** A surface without its grants. */
 export function publishedSurface(surface: Surface, contracts: SurfaceContracts): PublishedSurface {
-  const { id, method, path, status, behaviour, lifecycle } = surface
+  const { id, method, path, status, lifecycle } = surface
   const evidence = SURFACE_EVIDENCE[id] ?? null
   const contract = contracts.get(id) ?? null
   const pointer = `/openapi.json#/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`
-  return {
-    id,
-    object: 'surface',
-    method,
-    path,
+  return jsonView(PublishedSurface, {
+    ...surface,
+    object: 'surface' as const,
     status: publishedStatus(status, evidence, contract),
-    behaviour,
     schema: contract === null ? null : pointer,
     contract,
     deprecation: isoTimeOrNull(lifecycle.deprecation ? Date.parse(lifecycle.deprecation) : null),
     sunset: isoTimeOrNull(lifecycle.sunset ? Date.parse(lifecycle.sunset) : null),
     evidence: evidence && { date: evidence.date, commit: evidence.commit, passed: evidence.passed },
-  }
+  })
 }

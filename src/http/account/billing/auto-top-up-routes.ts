@@ -5,8 +5,9 @@ import {
   AutoTopUpView,
   CardSetupView,
   ConfirmCardBody,
-  type SavedCardView,
+  SavedCardView,
 } from '../../../core/api/auto-top-up.ts'
+import { jsonView } from '../../../core/api/json-view.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { formatUsd, lesserOf, type PicoUsd, parseUsd } from '../../../core/kernel/money.ts'
 import { isoTime, isoTimeOrNull } from '../../../core/kernel/time.ts'
@@ -155,14 +156,8 @@ export async function autoTopUpView(
   }
 }
 
-const cardView = ({ rail, brand, last4, expMonth, expYear, savedAt }: SavedCard): SavedCardView => ({
-  brand,
-  last4,
-  exp_month: expMonth,
-  exp_year: expYear,
-  saved_at: isoTime(savedAt),
-  test: rail === 'development',
-})
+const cardView = (card: SavedCard): SavedCardView =>
+  jsonView(SavedCardView, { ...card, test: card.rail === 'development' })
 
 const settingsView = (
   settings: AutoTopUp,

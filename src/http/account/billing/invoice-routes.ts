@@ -6,9 +6,9 @@ import {
   InvoiceView,
   TopUpInvoices,
 } from '../../../core/api/invoices.ts'
+import { jsonView } from '../../../core/api/json-view.ts'
 import { Page } from '../../../core/api/shared.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
-import { isoTime } from '../../../core/kernel/time.ts'
 import type { InvoiceDocument } from '../../../core/payments/invoice.ts'
 import type { BillingDetails, Invoice } from '../../../payments/invoices/invoice-store.ts'
 import type { invoicePdf } from '../../../platform/documents/invoice-pdf.ts'
@@ -103,15 +103,8 @@ export async function sendInvoicePdf(reply: FastifyReply, { document }: Invoice)
 }
 
 /** An invoice in a list. */
-export const invoiceView = ({ id, kind, paymentId, issuedAt, document }: Invoice): InvoiceView => ({
-  id,
-  number: document.number,
-  kind,
-  issued_at: isoTime(issuedAt),
-  top_up_id: paymentId,
-  total_usd: document.total_usd,
-  test: document.test,
-})
+export const invoiceView = ({ document, ...invoice }: Invoice): InvoiceView =>
+  jsonView(InvoiceView, { ...document, ...invoice, topUpId: invoice.paymentId })
 
 function printed({ issuer, customer, corrects, description, tax, note }: InvoiceDocument) {
   const { name, address, taxId, email } = issuer

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { RegistrationResponseJSON } from '../../../accounts/second-factor/passkeys.ts'
+import { jsonView } from '../../../core/api/json-view.ts'
 import {
   ConfirmedBody,
   NewPasskeyBody,
@@ -10,11 +11,11 @@ import {
   SecondFactorView,
   TotpCodeBody,
 } from '../../../core/api/second-factor.ts'
-import { isoTime, isoTimeOrNull } from '../../../core/kernel/time.ts'
 import { signedIn } from '../../plugins/session.ts'
 import { passkeySite } from './passkey-site.ts'
 import { verifiedPerson } from './verified-person.ts'
 
+const PasskeyView = SecondFactorView.properties.passkeys.items
 const OfPasskey = Type.Object({ id: Type.String({ maxLength: 1_400 }) })
 
 /** The second factor of the signed-in person: an app with one-time codes, passkeys, and recovery codes. */
@@ -27,12 +28,7 @@ export const secondFactorRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const { totp, passkeys, codesLeft } = await secondFactor.status(signedIn(request).person.id)
     return {
       totp,
-      passkeys: passkeys.map(({ id, name, createdAt, lastUsedAt }) => ({
-        id,
-        name,
-        created_at: isoTime(createdAt),
-        last_used_at: isoTimeOrNull(lastUsedAt),
-      })),
+      passkeys: passkeys.map((passkey) => jsonView(PasskeyView, passkey)),
       recovery_codes_left: codesLeft,
     }
   })

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Bowser from 'bowser'
 import type { ListedSession } from '../../../accounts/session-store.ts'
-import { type SessionEntry, SessionList } from '../../../core/api/sessions.ts'
+import { jsonView } from '../../../core/api/json-view.ts'
+import { SessionEntry, SessionList } from '../../../core/api/sessions.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
-import { isoTime } from '../../../core/kernel/time.ts'
 import { OfId } from '../../page.ts'
 import { signedIn } from '../../plugins/session.ts'
 
@@ -31,14 +31,12 @@ export const sessionListRoutes: FastifyPluginAsyncTypebox = async (app) => {
   })
 }
 
-const entryOf = (session: ListedSession, currentId: string): SessionEntry => ({
-  id: session.id,
-  current: session.id === currentId,
-  device: deviceOf(session.userAgent),
-  network_address: session.networkAddress,
-  created_at: isoTime(session.createdAt),
-  last_used_at: isoTime(session.lastUsedAt),
-})
+const entryOf = (session: ListedSession, currentId: string): SessionEntry =>
+  jsonView(SessionEntry, {
+    ...session,
+    current: session.id === currentId,
+    device: deviceOf(session.userAgent),
+  })
 
 function deviceOf(userAgent: string): string {
   if (userAgent === '') return ''
