@@ -1,7 +1,7 @@
+import { PAYMENT_RAILS, type PaymentRailName } from '../core/billing/postings.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { formatUsd, type PicoUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
-import { PAYMENT_RAILS, type PaymentRailName } from '../core/payments/payment.ts'
 import { PICO_PER_CENT } from '../core/payments/top-up-amount.ts'
 import { paymentView } from '../http/account-api/top-ups.ts'
 import { createRefundTopUp } from '../operators/top-up-refunds.ts'

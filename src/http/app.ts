@@ -2,7 +2,6 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import type { Registry } from 'prom-client'
 import { newRequestId } from '../core/kernel/ids.ts'
-import { publicPathOf } from '../core/kernel/service-addresses.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Readiness } from '../platform/observability/readiness.ts'
@@ -24,6 +23,7 @@ import { answerUnroutable, sendErrors } from './plugins/send-errors.ts'
 import { createProxyTest, warnOfUntrustedProxy } from './plugins/trusted-proxies.ts'
 import { unroutedRequests } from './plugins/unrouted-requests.ts'
 import { healthRoutes } from './public/health.ts'
+import { publicPathOf } from './public-path.ts'
 
 /** The settings of the server and of what every request passes. */
 type ServerSettings = AuthenticateOptions['limits'] &

@@ -1,5 +1,6 @@
+import type { PaymentRailName } from '../core/billing/postings.ts'
 import { type PicoUsd, picoUsd } from '../core/kernel/money.ts'
-import type { PaymentFact, PaymentRailName } from '../core/payments/payment.ts'
+import type { PaymentFact } from '../core/payments/payment.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { PaymentEvent } from '../platform/prisma-client/client.ts'
 import type { RailNotice } from './payment-rail.ts'

@@ -1,4 +1,5 @@
-import type { PaymentFact, PaymentRailName } from '../core/payments/payment.ts'
+import type { PaymentRailName } from '../core/billing/postings.ts'
+import type { PaymentFact } from '../core/payments/payment.ts'
 import type { Payment } from '../platform/prisma-client/client.ts'
 
 /** One report of a rail, by webhook or as a response. */

@@ -1,5 +1,6 @@
+import type { PaymentRailName } from '../core/billing/postings.ts'
 import { newId } from '../core/kernel/ids.ts'
-import type { PaymentAmounts, PaymentRailName, PaymentState } from '../core/payments/payment.ts'
+import type { PaymentAmounts, PaymentState } from '../core/payments/payment.ts'
 import { newestFirst, type Postgres } from '../platform/postgres/postgres.ts'
 import type { Payment as PaymentRow } from '../platform/prisma-client/client.ts'
 import type { OpenedCheckout, RailNotice, TimeSpan } from './payment-rail.ts'

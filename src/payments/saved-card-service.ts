@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { PaymentRailName } from '../core/payments/payment.ts'
+import type { PaymentRailName } from '../core/billing/postings.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { SavedCard } from '../platform/prisma-client/client.ts'
 import type { CardRail, PaymentRail, PaymentRails, RailCard } from './payment-rail.ts'

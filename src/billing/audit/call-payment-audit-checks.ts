@@ -1,4 +1,4 @@
-import { CALL_PAYMENT_ACCOUNT } from '../../core/payments/x402.ts'
+import { CALL_PAYMENT_ACCOUNT } from '../../core/billing/postings.ts'
 import type { AuditCheck } from './audit-check.ts'
 
 const KINDS = "('call_payment', 'call_payment_closed')"

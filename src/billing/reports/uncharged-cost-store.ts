@@ -1,5 +1,5 @@
+import { CALL_PAYMENT_ACCOUNT } from '../../core/billing/postings.ts'
 import { UNCHARGED_COST_DAYS } from '../../core/billing/uncharged-cost.ts'
-import { CALL_PAYMENT_ACCOUNT } from '../../core/payments/x402.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
 /** The charges and the uncharged cost of an account in the compared days, pico-USD. */

@@ -1,10 +1,10 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import type { TSchema } from 'typebox'
 import { parseCallPosition } from '../billing/call-cursor.ts'
-import { parseMoment } from '../billing/usage-query.ts'
 import { hasControlCharacters, isEmailShaped, isPlainEmail, normalizeEmail } from '../kernel/email-address.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { parseUsd, plainDecimal } from '../kernel/money.ts'
+import { parseMoment } from '../kernel/time.ts'
 
 const AMOUNT_MAX = parseUsd('1000000.00')
 const USD_DECIMALS = 12

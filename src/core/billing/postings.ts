@@ -1,6 +1,21 @@
 import type { PicoUsd } from '../kernel/money.ts'
-import type { MovementKind, PaymentRailName } from '../payments/payment.ts'
-import { CALL_PAYMENT_ACCOUNT } from '../payments/x402.ts'
+
+/** The payment rails; each has an account in the ledger. */
+export const PAYMENT_RAILS = ['stripe', 'paypal', 'development'] as const
+export type PaymentRailName = (typeof PAYMENT_RAILS)[number]
+
+/** The gateway's own account for the holds and charges of calls paid one by one. */
+export const CALL_PAYMENT_ACCOUNT = 'acct_x402'
+
+/**
+ * topup            rail → customer
+ * refund           customer → rail: money that went back
+ * refund_reversal  rail → customer: it did not go back after all
+ * dispute          customer → disputes: withheld until it is decided
+ * dispute_won      disputes → customer
+ * dispute_lost     disputes → rail
+ */
+export type MovementKind = 'topup' | 'refund' | 'refund_reversal' | 'dispute' | 'dispute_won' | 'dispute_lost'
 
 /** The reason of a posting. A transaction is unique on (id, kind). */
 export type LedgerKind =

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { invalid } from '../kernel/errors.ts'
-import { DAY_MS } from '../kernel/time.ts'
+import { DAY_MS, parseMoment } from '../kernel/time.ts'
 
 /** A period, unix ms: from the first instant until just before the second. */
 export interface TimeRange {
@@ -33,18 +33,4 @@ export function timeRange({ from, to }: { from?: string; to?: string }, nowMs: n
   if (toMs - fromMs > DAYS_MAX * DAY_MS)
     throw invalid('from', `Ask for ${DAYS_MAX} days at a time, at the most.`)
   return { fromMs, toMs }
-}
-
-const FIRST_YEAR = 1970
-const MOMENT = /^(\d{4})-(\d{2})-(\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
-
-/** The unix ms of a date (its midnight, UTC), or of a date and time with its zone; null for another text. */
-export function parseMoment(text: string): number | null {
-  const [, year, month, day] = MOMENT.exec(text) ?? []
-  if (Number(year) < FIRST_YEAR) return null
-  const moment = Date.parse(text)
-  // Date accepts the 31st of February as a day in March.
-  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
-  const exists = date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day)
-  return year === undefined || !exists || Number.isNaN(moment) ? null : moment
 }

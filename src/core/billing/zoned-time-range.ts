@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { invalid } from '../kernel/errors.ts'
-import { isoTime } from '../kernel/time.ts'
+import { isoTime, parseMoment } from '../kernel/time.ts'
 import { isTimeZone, startOfDay } from './time-buckets.ts'
-import { parseMoment, type TimeRange, timeRange } from './usage-query.ts'
+import { type TimeRange, timeRange } from './usage-query.ts'
 
 /** The parameter for the time zone of dates. */
 export const TIME_ZONE = {

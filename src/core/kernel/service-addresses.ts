@@ -106,7 +106,3 @@ export function localUrl({
 
 const isUrlOf = (text: string, protocols: readonly string[]): boolean =>
   URL.canParse(text) && protocols.includes(new URL(text).protocol) && new URL(text).hostname !== ''
-
-/** The public base path of the gateway, without a trailing slash; empty: the root of its host. */
-export const publicPathOf = (publicUrl: string | null): string =>
-  publicUrl === null ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')

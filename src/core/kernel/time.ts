@@ -22,3 +22,17 @@ export function nextMonthMs(nowMs: number): number {
   const now = new Date(nowMs)
   return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)
 }
+
+const FIRST_YEAR = 1970
+const MOMENT = /^(\d{4})-(\d{2})-(\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
+
+/** The unix ms of a date (its midnight, UTC), or of a date and time with its zone; null for another text. */
+export function parseMoment(text: string): number | null {
+  const [, year, month, day] = MOMENT.exec(text) ?? []
+  if (Number(year) < FIRST_YEAR) return null
+  const moment = Date.parse(text)
+  // Date accepts the 31st of February as a day in March.
+  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
+  const exists = date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day)
+  return year === undefined || !exists || Number.isNaN(moment) ? null : moment
+}

@@ -1,7 +1,7 @@
+import type { PaymentRailName } from '../billing/postings.ts'
 import { formatUsd, picoUsd } from '../kernel/money.ts'
 import { isoTime } from '../kernel/time.ts'
 import type { InvoiceSettings } from './invoice-settings.ts'
-import type { PaymentRailName } from './payment.ts'
 import { PICO_PER_CENT } from './top-up-amount.ts'
 
 export const INVOICE_KINDS = ['invoice', 'credit_note'] as const

@@ -1,6 +1,7 @@
+import type { MovementKind, PaymentRailName } from '../billing/postings.ts'
 import { customerAccount, type LedgerEntry, type Posting, receivableAccount } from '../billing/postings.ts'
 import { lesserOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
-import type { MovementKind, PaymentAmounts, PaymentRailName } from './payment.ts'
+import type { PaymentAmounts } from './payment.ts'
 
 export interface Movement {
   kind: MovementKind

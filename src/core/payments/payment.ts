@@ -164,17 +164,3 @@ function lossesOf(facts: readonly PaymentFact[]): Losses {
 
 const sum = (items: ReadonlyArray<{ amountPico: bigint }>): bigint =>
   items.reduce((total, { amountPico }) => total + amountPico, 0n)
-
-/** The payment rails; each has an account in the ledger. */
-export const PAYMENT_RAILS = ['stripe', 'paypal', 'development'] as const
-export type PaymentRailName = (typeof PAYMENT_RAILS)[number]
-
-/**
- * topup            rail → customer
- * refund           customer → rail: money that went back
- * refund_reversal  rail → customer: it did not go back after all
- * dispute          customer → disputes: withheld until it is decided
- * dispute_won      disputes → customer
- * dispute_lost     disputes → rail
- */
-export type MovementKind = 'topup' | 'refund' | 'refund_reversal' | 'dispute' | 'dispute_won' | 'dispute_lost'

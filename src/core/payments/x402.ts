@@ -6,9 +6,6 @@ import type { CallPaymentSettings } from './x402-settings.ts'
  * dollar token with six decimals. https://github.com/x402-foundation/x402
  */
 
-/** The gateway's own account for the holds and charges of calls paid one by one. */
-export const CALL_PAYMENT_ACCOUNT = 'acct_x402'
-
 export const X402_VERSION = 2
 const PICO_PER_ATOMIC_UNIT = 1_000_000n
 

@@ -4,8 +4,7 @@ import type { ListedCall } from '../../billing/call-records/call-record.ts'
 import type { CallPage } from '../../core/api/calls.ts'
 import { formatCallPosition, parseCallPosition } from '../../core/billing/call-cursor.ts'
 import { CALL_PAGE } from '../../core/billing/call-position.ts'
-import { parseMoment } from '../../core/billing/usage-query.ts'
-import { isoTime } from '../../core/kernel/time.ts'
+import { isoTime, parseMoment } from '../../core/kernel/time.ts'
 
 /** A text that calls are searched by. */
 export const SearchText = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }))

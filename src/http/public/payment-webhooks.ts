@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
+import type { PaymentRailName } from '../../core/billing/postings.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { DAY_MS, MINUTE_MS } from '../../core/kernel/time.ts'
-import type { PaymentRailName } from '../../core/payments/payment.ts'
 import { clientNetworks } from '../../platform/network/client-networks.ts'
 
 /** Rails send far less; a longer body is not theirs. */

@@ -1,10 +1,10 @@
 import type { PaymentPayload, SettleResponse } from '@x402/core/types'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
+import { CALL_PAYMENT_ACCOUNT } from '../../core/billing/postings.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { type PicoUsd, parseUsd } from '../../core/kernel/money.ts'
 import {
-  CALL_PAYMENT_ACCOUNT,
   type PaymentTerms,
   paymentTerms,
   quotedUnits,

@@ -1,5 +1,5 @@
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
-import { CALL_PAYMENT_ACCOUNT } from '../../core/payments/x402.ts'
+import { CALL_PAYMENT_ACCOUNT } from '../../core/billing/postings.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { CallPaymentStore } from './call-payment-store.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { parseMoment, timeRange } from '../../../src/core/billing/usage-query.ts'
+import { timeRange } from '../../../src/core/billing/usage-query.ts'
+import { parseMoment } from '../../../src/core/kernel/time.ts'
 
 const NOW = Date.UTC(2030, 5, 15, 12)
 

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { CALL_PAYMENT_ACCOUNT } from '../../../src/core/billing/postings.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
-import { CALL_PAYMENT_ACCOUNT, paymentTerms, unitsToPico } from '../../../src/core/payments/x402.ts'
+import { paymentTerms, unitsToPico } from '../../../src/core/payments/x402.ts'
 import {
   type CallPaymentStore,
   createCallPaymentStore,

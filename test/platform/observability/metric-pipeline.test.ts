@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { StartError } from '../../../src/core/kernel/errors.ts'
 import { createGenAiMetrics, type EndedOperation } from '../../../src/platform/observability/genai-metrics.ts'
 import { startMetricPipeline } from '../../../src/platform/observability/metric-pipeline.ts'
-import { wants } from '../../../src/platform/observability/tracing.ts'
+import { wants } from '../../../src/platform/observability/start-tracing.ts'
 import { startTraceCollector, type TraceCollector } from '../../helpers/trace-collector.ts'
 
 let collector: TraceCollector

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { OperatorSignInOutcome } from '../../../accounts/operators/operator-sign-in.ts'
 import { OauthBody, RedirectView } from '../../../core/api/identities.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
-import { publicPathOf } from '../../../core/kernel/service-addresses.ts'
+import { publicPathOf } from '../../public-path.ts'
 import { fromOwnPages } from '../../same-origin.ts'
 import { clientOf } from './session-replies.ts'
 
