@@ -57,4 +57,3 @@ export const AlarmDestinationChange = Type.Object(
   },
   CLOSED,
 )
-export type AlarmDestinationChange = Static<typeof AlarmDestinationChange>

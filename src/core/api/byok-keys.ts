@@ -84,7 +84,6 @@ export const ByokKeyDeleted = Type.Object({
   object: Type.Literal('provider_key'),
   deleted: Type.Literal(true),
 })
-export type ByokKeyDeleted = Static<typeof ByokKeyDeleted>
 
 /** GET /console/api/provider-keys */
 export const ByokKeyList = Type.Interface([ProviderKeyPage], {

@@ -68,7 +68,6 @@ export type NewOperatorBody = Static<typeof NewOperatorBody>
  * last admin.
  */
 export const OperatorRoleBody = Type.Object({ role: OperatorRoleName }, CLOSED)
-export type OperatorRoleBody = Static<typeof OperatorRoleBody>
 
 /** POST /admin/api/operators/:id/keys → 201 CreatedAdminKey. POST /admin/api/admin-keys/:id/revoke → 200 AdminKeyView. */
 export const NewAdminKeyBody = Type.Object(
@@ -78,7 +77,6 @@ export const NewAdminKeyBody = Type.Object(
   },
   CLOSED,
 )
-export type NewAdminKeyBody = Static<typeof NewAdminKeyBody>
 
 export const CreatedAdminKey = Type.Object({
   /** The secret, returned only once. */
