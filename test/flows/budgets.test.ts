@@ -236,7 +236,11 @@ test('budgets of a tag, an end user and a project bound what names them, at ever
     const { data } = (await response.json()) as { data: GroupBudgetView[] }
     return (value: string) => data.find((budget) => budget.value === value)!
   }
+  const reads = async () =>
+    Number(/cmdstat_mget:calls=(\d+)/.exec(await stack.redis.info('commandstats'))?.[1] ?? 0)
+  const readBefore = await reads()
   const found = await listed()
+  expect(await reads()).toBe(readBefore + 1)
   expect(found('search')).toMatchObject({ requests: 10, is_default: false })
   expect(found('ads')).toMatchObject({ requests: 12, is_default: true, limit_usd: null, remaining_usd: null })
   expect(found('user-1')).toMatchObject({ requests: 2, is_default: true, limit_reset: 'daily' })

@@ -1,9 +1,14 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
+import { allowancePeriod } from '../../src/core/billing/allowance-period.ts'
+import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
+import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
+import { allowanceKey } from '../../src/platform/redis/redis-keys.ts'
 import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
+import { postAs } from '../helpers/requests.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
@@ -46,7 +51,7 @@ const stack = testStack({
     TOKENS_PER_MINUTE: '1000000000',
     SHUTDOWN_GRACE_MS: '1000',
   },
-  models: MODELS,
+  models: { ...MODELS, 'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }] },
 })
 const owner = testAccount(stack, '100.00')
 beforeAll(async () => {
@@ -183,6 +188,53 @@ test('no call is charged twice or reported falsely while parts are killed and re
   console.info(outcomesOf(made))
   expect((await ask(at(0), { model: 'test/plain' })).status).toBe(200)
   await expectLedgerInOrder(stack)
+})
+
+test('of five hundred calls at once on the budget of a tag for ten, exactly what it affords is charged, although a worker and an API instance are killed', async () => {
+  const { accountId, key } = await stack.account('20.00', { scopes: ['budgets'] })
+  const rates = { requestsPerMinute: 1_000_000, concurrentCalls: 10_000 }
+  await stack.postgres.account.update({ where: { id: accountId }, data: rates })
+  const messages = [{ role: 'user' as const, content: 'Go.' }]
+  const body = { model: 'test/held', messages, max_tokens: WORDS, metadata: { team: 'search' } }
+  const holdPico = BigInt(promptTokensBound(messages, {})) * 1_000_000n + BigInt(WORDS) * 2_000_000n
+  const limitPico = holdPico * 10n
+  const rule = { scope: 'tag', tag: 'team', limit_usd: formatUsd(picoUsd(limitPico)) }
+  expect((await postAs(key, `${stack.urls[SAFE]}/v2/budgets`, rule)).status).toBe(200)
+
+  const worker = await stack.startDispatch()
+  const { log, release } = stack.providers
+  const callers = stack.urls.map((url) => ({ url, key }))
+  const answers: Array<WholeAnswer | 'connection lost'> = []
+  const calls = Array.from({ length: 500 }, async (_, index) => {
+    answers.push(await ask(callers[index % 2]!, body).catch(() => 'connection lost' as const))
+  })
+  const held = () => log.requests.filter(({ model, state }) => state === 'open' && model!.endsWith('held'))
+  await expect.poll(() => held().length, { timeout: LONGEST_CALL_MS }).toBeGreaterThanOrEqual(5)
+  await Promise.all([worker.kill(), stack.apis[MORTAL]!.kill()])
+  await stack.restartApi(MORTAL)
+  const answered = async () => {
+    release()
+    return answers.length
+  }
+  await expect.poll(answered, { timeout: LONGEST_CALL_MS }).toBe(calls.length)
+  const successes = answers.filter((answer) => answer !== 'connection lost' && answer.status === 200)
+  expect(successes.length).toBeLessThanOrEqual(10)
+  await untilIdle(stack)
+  await sweepNow(stack)
+
+  // What the lost calls gave back is spent too.
+  const codes: Array<string | null> = []
+  while (!codes.includes('key_limit_exceeded'))
+    codes.push((await ask(callers[codes.length % 2]!, { ...body, model: 'test/plain' })).errorCode)
+  await expectLedgerInOrder(stack)
+  const sum = { chargePico: true } as const
+  const { _sum } = await stack.postgres.callRecord.aggregate({ where: { accountId }, _sum: sum })
+  const leftPico = limitPico - _sum.chargePico!
+  expect(leftPico).toBeGreaterThanOrEqual(0n)
+  expect(leftPico).toBeLessThan(holdPico)
+  const holder = { scope: 'tag', accountId, id: 'team=search' } as const
+  const month = allowancePeriod('monthly', Date.now())
+  expect(await stack.redis.get(allowanceKey(holder, month.id))).toBe(String(leftPico))
 })
 
 /** How many calls ended in which way. */

@@ -14,7 +14,14 @@ interface Sums {
   total_tokens: number
   cost_usd: string
 }
-type Row = Sums & { day?: string; model?: string; key_id?: string; key_name?: string | null }
+type Row = Sums & {
+  day?: string
+  model?: string
+  key_id?: string
+  key_name?: string | null
+  user?: string | null
+  is_other?: boolean
+}
 interface Report {
   from: string
   to: string
@@ -49,11 +56,14 @@ beforeAll(async () => {
   ])
 })
 
-/** Calls over 30 days, of five models and two keys, every seventh of them failed; some at the same moment. */
+const userOf = (index: number) => `user:user-${index % 240}`
+
+/** Calls over 30 days, half of them of a tag and one of 120 end users, of five models and two keys, every seventh of them failed; some at the same moment. */
 function callOf(accountId: string, index: number): SettlementRecord {
   const changes = {
     keyId: index % 3 === 0 ? owner.keyId : 'key_gone',
     requestedModel: `acme/large-${index % 5}`,
+    ...(index % 2 === 0 && { labels: { groups: ['tag:team=search', userOf(index)] } }),
     admittedAt: START + (index % 30) * DAY_MS + (index % 4) * (DAY_MS / 4 - 1),
     holdPico: '9000000000000000',
   }
@@ -121,6 +131,41 @@ describe('GET /v1/usage', () => {
     for (const name of ['calls', 'prompt_tokens', 'completion_tokens'] as const) {
       expect(data.reduce((sum, row) => sum + row[name], 0)).toBe(total[name])
     }
+  })
+
+  test('by end user has the hundred that cost the most, one row for the others, and one for calls that name none', async () => {
+    const { data, total } = await report(`${SPAN}&group_by=user`)
+    const byUser = Map.groupBy(settled, ({ labels }) => labels?.groups?.[1]?.slice('user:'.length) ?? null)
+    const costs = [...byUser].flatMap(([user, calls]) =>
+      user === null ? [] : [[user, charge(calls)] as const],
+    )
+    costs.sort(
+      (a, b) =>
+        Number(b[1] - a[1]) || byUser.get(b[0])!.length - byUser.get(a[0])!.length || (a[0] < b[0] ? -1 : 1),
+    )
+    const rowOf = (user: string | null, calls: number, cost: bigint) => ({
+      ...{ user, calls, cost_usd: formatUsd(picoUsd(cost)) },
+      is_other: user === 'other',
+    })
+    const rest = costs.slice(100)
+    const callsOf = (users: typeof costs) => users.reduce((sum, [user]) => sum + byUser.get(user)!.length, 0)
+    expect(data.map(({ user, calls, cost_usd, is_other }) => ({ user, calls, cost_usd, is_other }))).toEqual([
+      ...costs.slice(0, 100).map((each) => rowOf(each[0], callsOf([each]), each[1])),
+      rowOf(
+        'other',
+        callsOf(rest),
+        rest.reduce((sum, [, cost]) => sum + cost, 0n),
+      ),
+      rowOf(null, byUser.get(null)!.length, charge(byUser.get(null)!)),
+    ])
+    expect(total.calls).toBe(settled.length)
+    const csv = await (await get(`usage?${SPAN}&group_by=tag&format=csv`)).text()
+    const [head, search, none] = csv.split('\r\n')
+    expect(head).toBe(
+      '"tag","is_other","calls","prompt_tokens","completion_tokens","total_tokens","cost_usd"',
+    )
+    expect(search).toMatch(/^"team=search",false,1250,/)
+    expect(none).toMatch(/^,false,1250,/)
   })
 
   test('names keys that there are', async () => {
@@ -201,6 +246,7 @@ describe('GET /v1/usage', () => {
     ['from=2025-03-02T00:00:00', 'from'],
     ['from=2025-03-02&to=2025-03-02', 'from'],
     ['from=2020-01-01&to=2025-01-01', 'from'],
+    ['from=2025-03-01&to=2025-04-02&group_by=user', 'from'],
     ['group_by=week', 'group_by'],
     ['format=xml', 'format'],
     ['form=csv', 'form'],

@@ -52,7 +52,7 @@ interface GroupRow {
   keys: number
 }
 
-/** `$2`: the totals of each period, by reset. Values go with their rule. */
+/** `$2`: the totals of each period, by reset; `$3`, `$4`: of one budget, or null. Values go with their rule. */
 const LIST = `
 SELECT budget.scope, budget.value, coalesce(budget.tag, rule.tag) AS tag,
        coalesce(budget.limit_pico, rule.limit_pico)::text AS "limit",
@@ -69,7 +69,7 @@ LEFT JOIN spend_totals AS total ON total.account_id = $1 AND budget.value <> ''
   AND total.key_id = budget.scope || ':' || budget.value
   AND total.period = ANY (ARRAY(
     SELECT jsonb_array_elements_text($2::jsonb -> coalesce(rule.limit_reset, budget.limit_reset)::text)))
-WHERE budget.account_id = $1
+WHERE budget.account_id = $1 AND ($3::text IS NULL OR budget.scope = $3 AND budget.value = $4)
 GROUP BY budget.account_id, budget.scope, budget.value, rule.account_id, rule.scope, rule.value
 ORDER BY budget.scope, budget.value <> '', sum(total.spent_pico) DESC NULLS LAST, budget.value`
 
@@ -97,12 +97,13 @@ export function createGroupBudgets(options: {
   }
 
   return {
-    async list(accountId: string): Promise<SpentGroup[]> {
+    async list(accountId: string, only?: Pick<SpentGroup, 'scope' | 'id'>): Promise<SpentGroup[]> {
       const periods = LIMIT_RESETS.map((reset) => [reset, totalsOf(allowancePeriod(reset, clock()))])
       const rows = await postgres.$queryRawUnsafe<GroupRow[]>(
         LIST,
         accountId,
         JSON.stringify(Object.fromEntries(periods)),
+        ...[only?.scope ?? null, only?.id ?? null],
       )
       return rows.map(({ value: id, tag, limit, reset, spent, ...row }) => ({
         ...row,
@@ -115,11 +116,11 @@ export function createGroupBudgets(options: {
       }))
     },
 
-    /** Creates or changes a budget. A tag of another name starts without values. Throws ApiError. */
+    /** Creates or changes a budget; resolves with its id. A tag of another name starts without values. Throws ApiError. */
     async set(
       accountId: string,
       { scope, value, tag, limitPico, limitReset }: GroupBudgetChange,
-    ): Promise<void> {
+    ): Promise<string> {
       const before = await ofScope(accountId, scope)
       const rule = before.find((row) => row.value === '')
       if (value === null) {
@@ -132,7 +133,8 @@ export function createGroupBudgets(options: {
           create: { ...key, ...settings },
           update: settings,
         })
-        return apply(accountId, before, [limitReset, rule?.limitReset ?? limitReset])
+        await apply(accountId, before, [limitReset, rule?.limitReset ?? limitReset])
+        return ''
       }
       if (scope !== 'project' && !rule)
         throw invalid('value', 'Set the budget of every value first, without `value`; it may have no limit.')
@@ -147,7 +149,8 @@ export function createGroupBudgets(options: {
         create: { ...key, ...settings },
         update: settings,
       })
-      return apply(accountId, [changed], [changed.limitReset, found?.limitReset ?? changed.limitReset])
+      await apply(accountId, [changed], [changed.limitReset, found?.limitReset ?? changed.limitReset])
+      return id
     },
 
     /**

@@ -1,13 +1,14 @@
 import type { UsageGroup, UsageSeriesGroup } from '../../core/api/usage.ts'
+import { type GroupScope, isGroupScope } from '../../core/billing/group-scopes.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
 import { isoDay } from '../../core/kernel/time.ts'
 import type { ClickHouse } from '../../platform/clickhouse.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { UsageSeriesQuery, UsageSeriesStore } from '../reports/usage-series-store.ts'
-import type { UsageStore, UsageSums } from '../reports/usage-store.ts'
+import { createUsageStore, type UsageStore, type UsageSums } from '../reports/usage-store.ts'
 import { CALLS_TABLE } from './analytics-tables.ts'
 
-const GROUPS: Record<UsageGroup | UsageSeriesGroup, string> = {
+const GROUPS: Record<Exclude<UsageGroup, GroupScope> | UsageSeriesGroup, string> = {
   day: 'intDiv(admitted_at_ms, 86400000)',
   model: 'model',
   key: 'key_id',
@@ -72,13 +73,16 @@ async function namesOf(
   return new Map(members.map(({ id, email }) => [id, email]))
 }
 
-/** Usage and its series as the stores over PostgreSQL read them, but from ClickHouse; names come from PostgreSQL. */
+/** Usage and its series as the stores over PostgreSQL read them, but from ClickHouse; names, and usage by project, tag and end user, come from PostgreSQL. */
 export function createAnalyticsUsage(
   clickHouse: ClickHouse,
   postgres: Postgres,
 ): UsageStore & UsageSeriesStore {
+  const { usage } = createUsageStore(postgres)
   return {
-    async usage(accountId: string, { fromMs, toMs }: TimeRange, group: UsageGroup, rowsMax: number) {
+    async usage(accountId: string, range: TimeRange, group: UsageGroup, rowsMax: number) {
+      if (isGroupScope(group)) return usage(accountId, range, group, rowsMax)
+      const { fromMs, toMs } = range
       // As named in responses, with suffixes.
       const expression = group === 'model' ? 'requested_model' : GROUPS[group]
       const [total, ...rows] = await clickHouse.select<SumsRow & { group: string }>(
@@ -97,6 +101,7 @@ export function createAnalyticsUsage(
         rows: rows.map((row) => ({
           group: group === 'day' ? isoDay(Number(row.group)) : row.group,
           keyName: names.get(row.group) ?? null,
+          isOther: false,
           ...toSums(row),
         })),
       }

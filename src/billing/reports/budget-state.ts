@@ -1,5 +1,22 @@
-import type { RunningBudget } from '../../core/billing/budget.ts'
+import type { BudgetHolder, RunningBudget } from '../../core/billing/budget.ts'
+import { type Redis, redisOf } from '../../platform/redis/redis.ts'
+import { allowanceKey } from '../../platform/redis/redis-keys.ts'
 import type { Reports } from './reports.ts'
+
+/**
+ * The rest of some budgets of one account in their periods, less open holds, pico-USD, by one command; null for one that is not
+ * in Redis. Below zero nothing may be spent.
+ */
+export type Allowances = ReturnType<typeof createAllowances>
+
+export const createAllowances =
+  (redis: Redis) => async (budgets: ReadonlyArray<BudgetHolder & Pick<RunningBudget, 'period'>>) => {
+    const [first] = budgets
+    if (!first) return []
+    const keys = budgets.map((budget) => allowanceKey(budget, budget.period.id, redis))
+    const found = await redisOf(first.accountId, redis).mget(keys)
+    return found.map((text) => (text === null ? null : BigInt(text)))
+  }
 
 /** The spending of a budget in its period, and the maximum cost of its next call, pico-USD. */
 export interface SpentAndLeft {
@@ -13,12 +30,12 @@ export interface SpentAndLeft {
  */
 export async function readBudget(
   { period, ...budget }: RunningBudget,
-  { spend, allowance }: Pick<Reports, 'spend' | 'allowance'>,
+  { spend, allowances }: Pick<Reports, 'spend' | 'allowances'>,
 ): Promise<SpentAndLeft> {
-  const [{ spentPico }, known] = await Promise.all([
+  const [{ spentPico }, [known]] = await Promise.all([
     spend.spending(budget, period, []),
     // Without Redis no call is admitted; the ledger still has the spending.
-    allowance(budget, period).catch(() => null),
+    allowances([{ ...budget, period }]).catch(() => []),
   ])
   const left = known ?? budget.limitPico - spentPico
   return { spentPico, leftPico: left < 0n ? 0n : left }

@@ -3,8 +3,9 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { type CallLookup, createCallLookup } from '../call-records/call-lookup.ts'
 import { type CallRecords, createCallRecords } from '../call-records/call-records.ts'
-import { createHoldStore, type HoldStore } from '../holds/hold-store.ts'
+import { createHoldStore } from '../holds/hold-store.ts'
 import { type CreditStore, createCreditStore } from '../ledger/credit-store.ts'
+import { type Allowances, createAllowances } from './budget-state.ts'
 import { createModelStatsStore, type ModelStatsStore } from './model-stats-store.ts'
 import { createSpendStore, type SpendStore } from './spend-store.ts'
 import type { UsageSeriesStore } from './usage-series-store.ts'
@@ -19,7 +20,7 @@ export interface Reports {
   models: ModelStatsStore
   spend: SpendStore
   credits: CreditStore
-  allowance: HoldStore['allowance']
+  allowances: Allowances
 }
 
 /**
@@ -51,6 +52,6 @@ export function createReports(
     models: createModelStatsStore({ postgres: replica, clock, logger }),
     spend,
     credits: createCreditStore(postgres, holds),
-    allowance: holds.allowance,
+    allowances: createAllowances(redis),
   }
 }

@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox'
+import { GROUP_SCOPES } from '../billing/group-scopes.ts'
 import { nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
-export const USAGE_GROUPS = ['day', 'model', 'key'] as const
+export const USAGE_GROUPS = ['day', 'model', 'key', ...GROUP_SCOPES] as const
 export type UsageGroup = (typeof USAGE_GROUPS)[number]
 
 export const UsageSumsView = Type.Object({
@@ -20,10 +21,18 @@ export const UsageRowView = Type.Object({
   model: Type.Optional(Type.String()),
   key_id: Type.Optional(Type.String()),
   key_name: Type.Optional(nullable(Type.String())),
+  /** Null: calls of no project. */
+  project: Type.Optional(nullable(Type.String())),
+  /** `<tag>=<value>`; null: calls that name none. */
+  tag: Type.Optional(nullable(Type.String())),
+  /** The end user; null: calls that name none. */
+  user: Type.Optional(nullable(Type.String())),
+  /** Of these three: all but the hundred that cost the most, as one row. */
+  is_other: Type.Optional(Type.Boolean()),
 })
 
 /**
- * GET /v1/usage and /console/api/usage?from&to&group_by=day|model|key. `from` and `to` take a date (midnight UTC) or an
+ * GET /v1/usage and /console/api/usage?from&to&group_by=day|model|key|project|tag|user. `from` and `to` take a date (midnight UTC) or an
  * ISO time; the default is the last 30 days. Days without calls are left out.
  */
 export const UsageView = Type.Object({

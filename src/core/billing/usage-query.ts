@@ -25,12 +25,16 @@ const DAYS_MAX = 366
  * Reads a period from parameters that match TIME_RANGE: without `to` until now, without `from` the 30 days before.
  * Throws ApiError `invalid_request`.
  */
-export function timeRange({ from, to }: { from?: string; to?: string }, nowMs: number): TimeRange {
+export function timeRange(
+  { from, to }: { from?: string; to?: string },
+  nowMs: number,
+  daysMax = DAYS_MAX,
+): TimeRange {
   const momentOf = (text: string | undefined) => (text === undefined ? null : parseMoment(text))
   const toMs = momentOf(to) ?? nowMs
   const fromMs = momentOf(from) ?? toMs - DEFAULT_DAYS * DAY_MS
   if (fromMs >= toMs) throw invalid('from', '`from` must be before `to`.')
-  if (toMs - fromMs > DAYS_MAX * DAY_MS)
-    throw invalid('from', `Ask for ${DAYS_MAX} days at a time, at the most.`)
+  if (toMs - fromMs > daysMax * DAY_MS)
+    throw invalid('from', `Ask for ${daysMax} days at a time, at the most.`)
   return { fromMs, toMs }
 }

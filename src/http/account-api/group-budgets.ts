@@ -9,7 +9,7 @@ import {
   GroupBudgetView,
 } from '../../core/api/budgets.ts'
 import { readUsd } from '../../core/api/request-fields.ts'
-import { allowancePeriod } from '../../core/billing/allowance-period.ts'
+import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
 import { invalid } from '../../core/kernel/errors.ts'
 import { formatUsd, formatUsdOrNull } from '../../core/kernel/money.ts'
 import { isoTimeOrNull } from '../../core/kernel/time.ts'
@@ -32,17 +32,19 @@ function groupBudgetRoutes(
 ): FastifyPluginAsyncTypebox {
   return async (app) => {
     const { groupBudgets, throttleAccount, clock } = app.accounts
-    const { allowance } = app.billing.reports
+    const { allowances } = app.billing.reports
     const { requester, hooks, changing, schema, record } = accessOf(app)
 
-    const view = async (accountId: string, group: SpentGroup): Promise<GroupBudgetView> => {
-      const { scope, id, value, tag, limitPico, limitReset, spentPico } = group
-      const period = allowancePeriod(limitReset, clock())
+    const views = async (accountId: string, groups: SpentGroup[]): Promise<GroupBudgetView[]> => {
+      const budgets = groups.map(({ scope, id, limitReset }) => {
+        return { scope, accountId, id, period: allowancePeriod(limitReset, clock()) }
+      })
       // Without Redis no call is admitted; the ledger still has the spending.
-      const known =
-        limitPico === null || id === ''
-          ? null
-          : await allowance({ scope, accountId, id }, period).catch(() => null)
+      const known = await allowances(budgets).catch(() => [])
+      return groups.map((group, index) => view(group, budgets[index]!.period, known[index] ?? null))
+    }
+    const view = (group: SpentGroup, period: AllowancePeriod, known: bigint | null): GroupBudgetView => {
+      const { scope, value, tag, limitPico, limitReset, spentPico } = group
       const left = known ?? (limitPico ?? 0n) - spentPico
       return {
         ...{ object: 'budget', scope, value, tag },
@@ -64,11 +66,8 @@ function groupBudgetRoutes(
     }
     app.get(path, { ...hooks, schema: listing }, async (request) => {
       const { accountId } = requester(request)
-      const groups = await groupBudgets.list(accountId)
-      return {
-        object: 'list' as const,
-        data: await Promise.all(groups.map((group) => view(accountId, group))),
-      }
+      const data = await views(accountId, await groupBudgets.list(accountId))
+      return { object: 'list' as const, data }
     })
 
     const setting = {
@@ -82,14 +81,12 @@ function groupBudgetRoutes(
       const change = readChange(request.body)
       const { scope, value, limitPico, limitReset } = change
       await throttleAccount('key-edit', accountId)
-      await groupBudgets.set(accountId, change)
+      const id = await groupBudgets.set(accountId, change)
       const limits = { limit_usd: formatUsdOrNull(limitPico), limit_reset: limitReset }
       await record(request, 'budget.set', value ?? scope, { scope, value, ...limits })
-      const set = (await groupBudgets.list(accountId)).find(
-        (group) => group.scope === scope && group.value === value,
-      )
+      const [set] = await views(accountId, await groupBudgets.list(accountId, { scope, id }))
       if (!set) throw invalid('value', 'This budget was just deleted.')
-      return view(accountId, set)
+      return set
     })
 
     const deleting = {

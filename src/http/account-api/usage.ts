@@ -3,6 +3,7 @@ import { type TSchema, Type } from 'typebox'
 import type { UsageReport, UsageRow, UsageSums } from '../../billing/reports/usage-store.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { USAGE_GROUPS, type UsageGroup, UsageView } from '../../core/api/usage.ts'
+import { isGroupScope } from '../../core/billing/group-scopes.ts'
 import { TIME_RANGE, type TimeRange, timeRange } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
@@ -12,8 +13,10 @@ import { byReadingKey, bySession, type ReportAccess } from './account-access.ts'
 import { REPORT_FORMAT, reportFormat } from './report-format.ts'
 
 const ROWS_MAX = 10_000
+/** These are read call by call. */
+const DAYS_BY_GROUP_MAX = 31
 
-/** GET /v1/usage: calls, tokens and cost of an account by day, model or key, as JSON or CSV. */
+/** GET /v1/usage: calls, tokens and cost of an account by one of USAGE_GROUPS, as JSON or CSV. */
 export const usageRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) =>
@@ -31,7 +34,7 @@ function registerRoute(
   const { clock } = app.accounts
   const { reports } = app.billing
   const schema = {
-    summary: 'Calls, tokens and cost of an account by day, model or key',
+    summary: 'Calls, tokens and cost of an account by day, model, key, project, tag or end user',
     querystring: Type.Object(
       {
         ...TIME_RANGE,
@@ -46,7 +49,7 @@ function registerRoute(
   app.get(path, { ...hooks, schema }, async (request, reply) => {
     const { accountId, holder } = requester(request)
     const { group_by: group, ...query } = request.query
-    const range = timeRange(query, clock())
+    const range = timeRange(query, clock(), isGroupScope(group) ? DAYS_BY_GROUP_MAX : undefined)
     const format = reportFormat(request)
     return slots.run(holder, async () => {
       const usage = await reports.usage.usage(accountId, range, group, ROWS_MAX)
@@ -73,7 +76,7 @@ const usageView = (usage: UsageReport, range: TimeRange, group: UsageGroup): Usa
 
 const rowView = (row: UsageRow, by: UsageGroup) => ({ ...groupView(row, by), ...sumsView(row) })
 
-function groupView({ group, keyName }: UsageRow, by: UsageGroup) {
+function groupView({ group, keyName, isOther }: UsageRow, by: UsageGroup) {
   switch (by) {
     case 'day':
       return { day: group }
@@ -81,6 +84,8 @@ function groupView({ group, keyName }: UsageRow, by: UsageGroup) {
       return { model: group }
     case 'key':
       return { key_id: group, key_name: keyName }
+    default:
+      return { [by]: group || null, is_other: isOther }
   }
 }
 
@@ -97,7 +102,7 @@ const NO_CALLS = { calls: 0n, promptTokens: 0n, completionTokens: 0n, chargePico
 
 /** The rows without their total, so that a sum over the file's column counts each value once. */
 function usageCsv({ rows }: UsageReport, by: UsageGroup): string {
-  const head = Object.keys(rowView({ group: '', keyName: null, ...NO_CALLS }, by))
+  const head = Object.keys(rowView({ group: '', keyName: null, isOther: false, ...NO_CALLS }, by))
   const lines = rows.map((row) => csvLine(Object.values(rowView(row, by))))
   return csvLine(head) + lines.join('')
 }

@@ -18,7 +18,7 @@ const READS_MAX = 100
 const READS_PER_ACCOUNT_MAX = 10
 
 interface KeyDependencies {
-  reports: Pick<Reports, 'spend' | 'credits' | 'allowance'>
+  reports: Pick<Reports, 'spend' | 'credits' | 'allowances'>
   limits: LimitDefaults & { tokensPerMinute: number }
   clock: () => number
 }

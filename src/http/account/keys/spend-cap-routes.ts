@@ -35,7 +35,7 @@ export const spendCapRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
 async function spendCapView(
   { id, monthlyLimitPico }: Pick<Account, 'id' | 'monthlyLimitPico'>,
-  reports: Pick<Reports, 'spend' | 'allowance'>,
+  reports: Pick<Reports, 'spend' | 'allowances'>,
   nowMs: number,
 ): Promise<SpendCapView> {
   const period = allowancePeriod(MONTHLY, nowMs)
