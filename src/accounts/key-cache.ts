@@ -8,6 +8,7 @@ import type { MemberRole } from '../core/accounts/member-permissions.ts'
 import type { OperatorRole } from '../core/accounts/operator-permissions.ts'
 import type { LimitReset } from '../core/billing/allowance-period.ts'
 import type { BudgetedKey } from '../core/billing/budget.ts'
+import type { Guardrail } from '../core/guardrails/guardrail.ts'
 import { MINUTE_MS } from '../core/kernel/time.ts'
 import { type AllowList, readAllowList } from '../core/routing/allow-list.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
@@ -51,6 +52,8 @@ export interface KeyRecord extends LimitSettings {
   promptLogDays?: number
   /** How old a cached response may be that answers a call without a header about it. Absent: none answers it. */
   cacheSeconds?: number
+  /** Asked about its prompts and answers, those of all keys of the account first. Absent: none. */
+  guardrails?: readonly Guardrail[]
 }
 
 /** A key as PostgreSQL has it. */
@@ -345,6 +348,7 @@ function toEntry(
       ...(allowList && { allowList }),
       ...(found.promptLogDays !== null && { promptLogDays: found.promptLogDays }),
       ...(found.cacheSeconds !== null && { cacheSeconds: found.cacheSeconds }),
+      ...(found.guardrails?.length && { guardrails: found.guardrails }),
     },
     owner: ownerOf({ accountState, operator, creator }),
     ...(secretUntil && { secretUntil: secretUntil.getTime() }),

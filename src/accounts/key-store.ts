@@ -10,10 +10,11 @@ import type { MemberRole } from '../core/accounts/member-permissions.ts'
 import type { BudgetedKey } from '../core/billing/budget.ts'
 import type { GroupRule } from '../core/billing/group.ts'
 import { SLOWED_REQUESTS_PER_MINUTE } from '../core/billing/uncharged-cost.ts'
+import type { Guardrail } from '../core/guardrails/guardrail.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
-import type { ApiKey as ApiKeyRow } from '../platform/prisma-client/client.ts'
+import type { ApiKey as ApiKeyRow, Guardrail as GuardrailRow } from '../platform/prisma-client/client.ts'
 import { type AccountState, escapeLike } from './account-store.ts'
 import { IMPORTED_HASH, type KeyHasher } from './key-hash.ts'
 import type { StoredOperator } from './operators/operator-store.ts'
@@ -37,6 +38,7 @@ export interface KeyWithAccount extends StoredKey {
   /** The spend cap of the account. */
   accountLimitPico: bigint | null
   groups: GroupRule[]
+  guardrails: Guardrail[]
   /** Ids of the surfaces that were granted to the key, its account or all accounts. */
   surfaces: string[]
   /** The secret that it was found by was replaced, and is valid until then. */
@@ -93,6 +95,7 @@ const ACCOUNT = {
   concurrentCalls: true,
   monthlyLimitPico: true,
   slowedAt: true,
+  guardrails: { where: { keyId: null } },
   providerKeys: {
     where: { disabled: false },
     orderBy: { id: 'asc' },
@@ -108,6 +111,7 @@ const BESIDE = {
   account: { select: ACCOUNT },
   operator: { select: OPERATOR },
   surfaceGrants: GRANTS,
+  guardrails: true,
 } as const
 
 /** As many keys as a search by name reads. */
@@ -309,10 +313,13 @@ type AccountOfKey = RateLimits & {
   slowedAt: Date | null
   providerKeys: ByokKey[]
   surfaceGrants: Grants
+  guardrails: GuardrailRow[]
 }
 
-const withAccount = <Key extends { account: AccountOfKey | null; surfaceGrants: Grants }>(
-  { account, surfaceGrants, ...key }: Key,
+const withAccount = <
+  Key extends { account: AccountOfKey | null; surfaceGrants: Grants; guardrails: GuardrailRow[] },
+>(
+  { account, surfaceGrants, guardrails, ...key }: Key,
   creator: KeyCreator | null,
   grantsToAll: Grants,
 ) => ({
@@ -325,6 +332,7 @@ const withAccount = <Key extends { account: AccountOfKey | null; surfaceGrants: 
   },
   accountLimitPico: account?.monthlyLimitPico ?? null,
   byokKeys: account?.providerKeys ?? [],
+  guardrails: [...(account?.guardrails ?? []), ...guardrails] as Guardrail[],
   surfaces: [...surfaceGrants, ...(account ? [...account.surfaceGrants, ...grantsToAll] : [])].map(
     ({ surface }) => surface,
   ),

@@ -25,10 +25,12 @@ import type { Config } from '../config.ts'
 import { autoLadder } from '../core/auto/auto-ladder.ts'
 import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
 import { completionsSource } from '../core/catalog/completions-source.ts'
+import { GUARDRAIL_PURPOSE } from '../core/guardrails/guardrail.ts'
 import { developmentRailRefusal } from '../core/payments/development-rail-refusal.ts'
 import { createProviderStatus } from '../http/account/provider-status-route.ts'
 import { buildApp } from '../http/app.ts'
 import { createReasoningBox, REASONING_PURPOSE } from '../http/calls/reasoning-box.ts'
+import type { CallGuards } from '../http/calls/serve-call.ts'
 import { openapi } from '../http/plugins/openapi.ts'
 import { type ApiServices, apiRoutes } from '../http/routes.ts'
 import { createSessionCookies } from '../http/session-cookie.ts'
@@ -64,6 +66,8 @@ const CONSOLE_REPORTS_MAX = 16
 const CONSOLE_REPORTS_PER_ACCOUNT_MAX = 6
 /** The period of the limit of requests without a key. */
 const QUOTES_SECONDS = 60
+/** An answer of a guardrail, with all texts of a call. */
+const GUARDRAIL_BYTES_MAX = 32 * 1024 * 1024
 /** Maximum time of a provider for checking a key. */
 const KEY_CHECK_MS = 4_000
 
@@ -189,6 +193,7 @@ export async function createApiRuntime(
   const services: ApiServices = {
     calls: {
       ...{ pathOf, promptLogs, files, clock, logger, limits: config, presetCache },
+      guards: loadGuards({ ...config, registry, logger, clock }),
       ...{ backgroundCalls, refusals, refusalStore, storedResponses, promptLogStore },
       reasoningBox: createReasoningBox(createSealer(masterKeys, REASONING_PURPOSE)),
       paidCalls: config.callPayment && {
@@ -280,6 +285,34 @@ export async function createApiRuntime(
       await report.stop()
       await resources.disposeAsync()
     },
+  }
+}
+
+/** Their code is loaded for the first key that has guardrails. */
+function loadGuards({
+  masterKeys,
+  webhooksAllowPrivate: allowPrivate,
+  ...clients
+}: Pick<Config, 'masterKeys' | 'webhooksAllowPrivate'> &
+  Pick<Clients, 'registry' | 'logger'> & { clock: () => number }) {
+  let loaded: Promise<CallGuards> | undefined
+  return () => (loaded ??= load())
+
+  async function load(): Promise<CallGuards> {
+    const [{ createCallGuards }, { createGuardedPost }] = await Promise.all([
+      import('../http/calls/guard-calls.ts'),
+      import('../platform/network/guarded-post.ts'),
+    ])
+    return createCallGuards({
+      ...clients,
+      sealer: createSealer(masterKeys, GUARDRAIL_PURPOSE),
+      post: createGuardedPost({
+        allowPrivate,
+        userAgent: 'Shuntyard-Guardrails/1',
+        answerBytesMax: GUARDRAIL_BYTES_MAX,
+        reusesConnections: true,
+      }),
+    })
   }
 }
 

@@ -59,6 +59,7 @@ import { surfaceRoutes as operatorSurfaceRoutes } from './admin/surface-routes.t
 import { trafficRoutes } from './admin/traffic-routes.ts'
 import type { RouteOptions } from './app.ts'
 import { compressJson } from './plugins/compress-json.ts'
+import { guardPrompts } from './plugins/guard-prompts.ts'
 import { operatorAccess, statePermissions } from './plugins/operator-access.ts'
 import { weighBodies } from './plugins/read-requests.ts'
 import { accountSessions } from './plugins/session.ts'
@@ -93,6 +94,7 @@ export async function apiRoutes(app: FastifyInstance, options: RouteOptions): Pr
   })
   await app.register(surfaceAccess)
   await app.register(accountSessions, app.accounts)
+  await app.register(guardPrompts)
   await app.register(weighBodies, options)
   await app.register(queuesDashboard, options)
   await app.register(adminRoutes, { prefix: '/admin/api' })

@@ -1,6 +1,7 @@
 import { PRESET_PURPOSE } from '../accounts/presets/preset-store.ts'
 import { TOTP_PURPOSE } from '../accounts/second-factor/totp.ts'
 import { PLATFORM_KEY_PURPOSE } from '../catalog/platform-keys.ts'
+import { GUARDRAIL_PURPOSE } from '../core/guardrails/guardrail.ts'
 import { BYOK_KEY_PURPOSE } from '../core/routing/byok.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { createSealer, type MasterKeys, sealedPrefix } from '../platform/sealing.ts'
@@ -27,6 +28,7 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
     context: "account_id || '/' || id",
   },
   { table: 'webhook_endpoints', column: 'secret_sealed', purpose: WEBHOOK_SECRET_PURPOSE, context: 'id' },
+  { table: 'guardrails', column: 'secret_sealed', purpose: GUARDRAIL_PURPOSE, context: 'id' },
   {
     table: 'webhook_endpoints',
     column: 'previous_secret_sealed',

@@ -34,6 +34,7 @@ describe('the key store', () => {
       creator: { role: 'owner', isSuspended: false, memberBudget: null },
       accountLimitPico: null,
       groups: [],
+      guardrails: [],
     })
     expect(key).toMatchObject({ accountId: account, kind: 'standard', name: 'backend', limitPico: 5n })
   })

@@ -1,7 +1,16 @@
-import { describe, expect, test } from 'vitest'
+import { Webhook } from 'standardwebhooks'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { readHolds } from '../../src/billing/holds/admission.ts'
+import { readConfig } from '../../src/config.ts'
+import { GUARDRAIL_PURPOSE } from '../../src/core/guardrails/guardrail.ts'
+import { newId } from '../../src/core/kernel/ids.ts'
+import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
+import { createSealer } from '../../src/platform/sealing.ts'
+
 import type { RecordedRequest } from '../../tools/simulated-providers/request-log.ts'
-import { testAccount, testStack } from '../helpers/resources.ts'
-import { CHAT_PATH, MESSAGES } from './wire.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { testAccount, testStack, testWebhookReceiver } from '../helpers/resources.ts'
+import { CHAT_PATH, expectError, MESSAGES, readStream, recordOf, textOf } from './wire.ts'
 
 /** The simulated model that most tests call; its name finds the request at the provider. */
 const UPSTREAM = 'words-12'
@@ -14,15 +23,17 @@ const SCHEMA_FORMAT = {
 const stack = testStack({
   models: {
     'test/plain': [{ at: 'alpha', model: UPSTREAM }],
+    'test/echo': [{ at: 'alpha', model: 'echo' }],
     'test/small': { max_output_tokens: 100, offers: [{ at: 'alpha', model: 'words-12.tag-small' }] },
     'test/vision': {
       input_modalities: ['text', 'image', 'audio', 'file'],
       offers: [{ at: 'alpha', model: 'words-12.tag-vision' }],
     },
   },
-  environment: { DEFAULT_COMPLETION_LIMIT: '777' },
+  environment: { DEFAULT_COMPLETION_LIMIT: '777', WEBHOOKS_ALLOW_PRIVATE: 'true' },
 })
 const owner = testAccount(stack, '20.00')
+const service = testWebhookReceiver()
 
 type Body = Record<string, unknown>
 
@@ -258,5 +269,218 @@ describe('`null` equals an absent field', () => {
     const parameters = ['temperature', 'top_p', 'tools', 'response_format']
     const nulls = Object.fromEntries([...optional, ...parameters].map((field) => [field, null]))
     expect((await forwarded(nulls)).body).toEqual(ALWAYS)
+  })
+})
+
+describe('a guardrail', () => {
+  const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+  type Asked = { id: string; point: 'prompt' | 'completion'; texts: string[] } & Record<string, unknown>
+  /** What the service answers; the tests set it. Null: nothing. */
+  let judge: (asked: Asked) => object | null
+  beforeEach(() => {
+    service.received.length = 0
+    judge = () => ({ action: 'allow' })
+    service.answer = (response, _index, { body }) => {
+      const answer = judge(JSON.parse(body))
+      if (answer) response.end(JSON.stringify(answer))
+    }
+  })
+  const asked = (): Asked[] => service.received.map(({ body }) => JSON.parse(body))
+  const hideAnn = ({ texts }: Asked) => ({
+    action: 'replace',
+    texts: texts.map((text) => text.replaceAll('Ann', '<PERSON>')),
+  })
+  const AT_PROMPT = { points: ['prompt'] }
+  const AT_ANSWER = { points: ['completion'] }
+
+  /** A new account, all of whose keys the service guards. */
+  async function guarded(settings: object = {}) {
+    const account = await stack.account('20.00')
+    const id = newId('guard')
+    const sealer = createSealer(readConfig(stack.environment).masterKeys, GUARDRAIL_PURPOSE)
+    await stack.postgres.guardrail.create({
+      data: {
+        ...{
+          id,
+          accountId: account.accountId,
+          kind: 'http',
+          url: service.url,
+          points: ['prompt', 'completion'],
+        },
+        ...{ secretSealed: sealer.seal(SECRET, id), mayReplace: true, timeoutMs: 10_000, onFailure: 'deny' },
+        ...settings,
+      },
+    })
+    return account
+  }
+  const post = (path: string, body: object, key: string, init: RequestInit = {}) =>
+    fetch(stack.url + path, {
+      method: 'POST',
+      ...init,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...init.headers },
+      body: JSON.stringify({ model: 'test/echo', ...body }),
+    })
+  const say = (content: string) => ({ messages: [{ role: 'user', content }] })
+  /** That an account has paid nothing, and holds nothing. */
+  async function expectUntouched(accountId: string): Promise<void> {
+    const { record } = accountKeys(accountId, stack.redis)
+    expect(readHolds(await stack.redis.shard(0).hgetall(record))).toEqual([])
+    expect(await stack.postgres.callRecord.count({ where: { accountId } })).toBe(0)
+  }
+
+  test('is asked with a signed request, before the call and on its answer', async () => {
+    const { key, keyId, accountId } = await guarded()
+    const response = await post(CHAT_PATH, { ...say('hello'), user: 'u1' }, key)
+    expect(await textOf(response)).toBe('hello')
+    await stack.settled(accountId)
+    const { id: callId } = await recordOf(stack, response)
+    const id = response.headers.get('x-request-id')
+    const told = {
+      id,
+      model: 'test/echo',
+      account: accountId,
+      key: { id: keyId, name: 'test' },
+      texts: ['hello'],
+    }
+    expect(asked()).toEqual([
+      { ...told, point: 'prompt', call_id: null, user: 'u1' },
+      { ...told, point: 'completion', call_id: callId, user: null },
+    ])
+    for (const { body, headers } of service.received)
+      new Webhook(SECRET).verify(body, headers as Record<string, string>)
+  })
+
+  test('that denies a prompt keeps it from being a call', async () => {
+    judge = () => ({ action: 'deny', code: 'no-names', message: 'Leave out names.' })
+    const { key, accountId } = await guarded()
+    stack.providers.log.clear()
+    const error = await expectError(await post(CHAT_PATH, say('Ann'), key), 400, 'guardrail_denied')
+    expect(error.message).toMatch(/nothing is charged \(no-names\): Leave out names\./)
+    expect(error.metadata).toEqual({ guardrail_code: 'no-names' })
+    expect(stack.providers.log.requests).toEqual([])
+    await expectUntouched(accountId)
+  })
+
+  const LONG = `Ann, ${'and so on, '.repeat(3_000)}`
+  test.each<[path: string, body: object]>([
+    [CHAT_PATH, say('Ann')],
+    ['/v2/chat/completions', say(LONG)],
+    ['/v2/messages', { ...say(LONG), max_tokens: 20 }],
+    ['/v2/responses', { input: LONG, store: false }],
+  ])('that replaces a prompt decides what the provider gets: %s', async (path, body) => {
+    judge = hideAnn
+    const { key } = await guarded(AT_PROMPT)
+    stack.providers.log.clear()
+    const response = await post(path, body, key)
+    expect({ status: response.status, body: await response.text() }).toMatchObject({ status: 200 })
+    const [{ body: sent }] = stack.providers.log.requests as [RecordedRequest]
+    expect(JSON.stringify(sent)).toContain('<PERSON>')
+    expect(JSON.stringify(sent)).not.toContain('Ann')
+  })
+
+  test.each([
+    ['whole', false, true],
+    ['as a stream that is held back', true, true],
+    ['as a stream', true, false],
+  ])(
+    'that denies an answer ends a call that is charged, and says so: %s',
+    async (_how, stream, mayReplace) => {
+      judge = () => ({ action: 'deny', code: 'secret' })
+      const { key, accountId } = await guarded({ ...AT_ANSWER, mayReplace })
+      const response = await post(CHAT_PATH, { ...say('hello there'), stream }, key)
+      const text = await response.text()
+      const error = response.status === 200 ? readStream(text).last.error : JSON.parse(text).error
+      expect(response.status).toBe(stream && !mayReplace ? 200 : 400)
+      expect(error).toMatchObject({
+        code: 'guardrail_denied',
+        message: expect.stringMatching(/the call is charged/),
+      })
+      expect(text.includes('hello')).toBe(stream && !mayReplace)
+      await stack.settled(accountId)
+      const plain = await post(CHAT_PATH, say('hello there'), owner.key)
+      await plain.text()
+      await stack.settled(owner.accountId)
+      const { chargePico, status } = await recordOf(stack, response)
+      expect(status).toBe('completed')
+      expect(chargePico).toBe((await recordOf(stack, plain)).chargePico)
+    },
+  )
+
+  test('that replaces an answer decides what is seen of it: streamed, repeated, stored, and in background', async () => {
+    judge = hideAnn
+    const { key } = await guarded(AT_ANSWER)
+    const headers = { 'idempotency-key': 'guarded' }
+    const streamed = { ...say('Ann is here, says Ann'), stream: true }
+    for (const expected of ['first', 'repeat']) {
+      const text = await (await post(CHAT_PATH, streamed, key, { headers })).text()
+      expect(readStream(text), expected).toMatchObject({
+        content: '<PERSON> is here, says <PERSON>',
+        isDone: true,
+      })
+      expect(text).not.toContain('Ann')
+    }
+    expect(service.received).toHaveLength(2)
+    const read = async (id: string) =>
+      (await fetch(`${stack.url}/v2/responses/${id}`, { headers: { authorization: `Bearer ${key}` } })).json()
+    for (const background of [false, true]) {
+      const body = { input: 'Ann is here', background }
+      const { id } = (await (await post('/v2/responses', body, key)).json()) as { id: string }
+      const stored = await eventually(async () => {
+        const response = (await read(id)) as { status: string; output: unknown }
+        expect(response.status).toBe('completed')
+        return response
+      })
+      expect(JSON.stringify(stored.output)).toContain('<PERSON> is here')
+    }
+  })
+
+  test('is asked about an answer of the response cache too', async () => {
+    const { key } = await guarded(AT_ANSWER)
+    const headers = { 'x-shuntyard-cache': '60' }
+    await (await post(CHAT_PATH, say('cached Ann'), key, { headers })).text()
+    judge = () => ({ action: 'deny' })
+    const hit = await eventually(async () => {
+      const response = await post(CHAT_PATH, say('cached Ann'), key, { headers })
+      expect(response.headers.get('x-shuntyard-cache')).toBe('hit')
+      return response
+    })
+    expect((await expectError(hit, 400, 'guardrail_denied')).message).toMatch(/nothing is charged/)
+  })
+
+  test.each<[string, (texts: string[]) => object | null]>([
+    ['does not answer', () => null],
+    ['answers what is no verdict', () => ({})],
+    ['replaces another number of texts', (texts) => ({ action: 'replace', texts: [...texts, 'more'] })],
+  ])('that %s lets calls pass or denies them, as it is set', async (_how, answer) => {
+    judge = ({ texts }) => answer(texts)
+    const open = await guarded({ onFailure: 'allow', timeoutMs: 100 })
+    expect(await textOf(await post(CHAT_PATH, say('hello'), open.key))).toBe('hello')
+    const closed = await guarded({ ...AT_PROMPT, timeoutMs: 100 })
+    const refused = await post(CHAT_PATH, say('hello'), closed.key)
+    expect((await expectError(refused, 503, 'guardrail_unavailable')).message).toMatch(/nothing is charged/)
+    await expectUntouched(closed.accountId)
+    const answered = await guarded({ ...AT_ANSWER, timeoutMs: 100 })
+    const lost = await post(CHAT_PATH, say('hello'), answered.key)
+    expect(lost.headers.get('x-should-retry')).toBe('false')
+    expect((await expectError(lost, 503, 'guardrail_unavailable')).message).toMatch(/the call is charged/)
+  })
+
+  test('lets go of a call whose client leaves while it is asked', async () => {
+    const asking = Promise.withResolvers<void>()
+    judge = () => {
+      asking.resolve()
+      return null
+    }
+    const { key, accountId } = await guarded(AT_ANSWER)
+    const client = new AbortController()
+    const left = post(CHAT_PATH, say('hello'), key, { signal: client.signal })
+    await asking.promise
+    client.abort()
+    await expect(left).rejects.toThrow()
+    await stack.settled(accountId)
+    judge = () => ({ action: 'allow' })
+    expect(await textOf(await post(CHAT_PATH, say('again'), key))).toBe('again')
+    await stack.settled(accountId)
+    expect((await stack.command('audit')).code).toBe(0)
   })
 })

@@ -16,6 +16,7 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [reason: string, remedy: strin
     'Refused for its content',
     'Change the messages; other providers were not asked to answer them.',
   ],
+  guardrail_denied: ['Denied by a guardrail', 'Change the messages, or the rules of the guardrail.'],
   missing_api_key: ['No API key was sent', 'Send a key in the Authorization header.'],
   invalid_api_key: ['Unknown API key', 'Use a key of this account.'],
   not_signed_in: ['Not signed in', 'Sign in again.'],
@@ -50,6 +51,7 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [reason: string, remedy: strin
     'Retry with growing delays. Fallback models in the request make this rarer.',
   ],
   overloaded: ['Gateway overloaded', RETRY],
+  guardrail_unavailable: ['A guardrail did not answer', 'See that its service answers, then retry.'],
   no_provider_available: [
     'No provider available',
     'Retry after a few seconds, loosen the provider preferences, or name fallback models.',

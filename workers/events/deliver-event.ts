@@ -1,21 +1,11 @@
-import { lookup } from 'node:dns'
-import { request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
-import { Webhook } from 'standardwebhooks'
 import { parseRetryAfter } from '../../src/core/failover/attempt-failure.ts'
 import { eventBody } from '../../src/core/webhooks/event.ts'
 import { type AfterAttempt, type AttemptResult, afterAttempt } from '../../src/core/webhooks/webhook-retry.ts'
-import {
-  AddressRefused,
-  checkWebhookUrl,
-  createGuardedLookup,
-  createResolveName,
-  isPublicAddress,
-  type ResolveName,
-} from '../../src/platform/network/public-address.ts'
+import { createGuardedPost, type GuardedPostOptions } from '../../src/platform/network/guarded-post.ts'
 import type { Logger } from '../../src/platform/observability/logger.ts'
 import type { Sealer } from '../../src/platform/sealing.ts'
 import type { DeliveryStore, DueDelivery } from '../../src/webhooks/delivery-store.ts'
+import { webhookHeaders } from '../../src/webhooks/webhook-headers.ts'
 
 export interface DeliverEventDependencies {
   deliveries: DeliveryStore
@@ -54,105 +44,36 @@ export async function deliverEvent(
   return next
 }
 
-/** The headers of Standard Webhooks. The time is the attempt's; the id is the event's, over all retries. */
-function signedHeaders(
+/** The id is the event's, over all retries. */
+const signedHeaders = (
   { event, endpoint }: DueDelivery,
   body: string,
   { sealer, clock }: DeliverEventDependencies,
-): Record<string, string> {
-  const now = new Date(clock())
-  const signatures = endpoint.sealedSecrets.map((sealed) =>
-    new Webhook(sealer.open(sealed, endpoint.id)).sign(event.id, now, body),
+): Record<string, string> =>
+  webhookHeaders(
+    event.id,
+    body,
+    endpoint.sealedSecrets.map((sealed) => sealer.open(sealed, endpoint.id)),
+    clock(),
   )
-  return {
-    'webhook-id': event.id,
-    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-    'webhook-signature': signatures.join(' '),
-  }
-}
 
 /** Posts one body to an endpoint. Never rejects: every failure is a result. */
 type PostWebhook = (url: string, body: string, headers: Record<string, string>) => Promise<AttemptResult>
 
-export interface PostWebhookOptions {
-  /** Permits private addresses, any port, and plain http. */
-  allowPrivate: boolean
+export interface PostWebhookOptions extends Pick<GuardedPostOptions, 'allowPrivate' | 'resolve'> {
   /** From start to end of the response, ms. Shorter than the lease of a queued delivery, so that it is not made twice at once. */
   timeoutMs?: number
-  /** Name resolution. By default DNS only, and the system's resolver if private addresses are allowed. */
-  resolve?: ResolveName
 }
 
-/** A response is read up to this size and then cut off. Its content is not kept. */
-const ANSWER_BYTES_MAX = 64 * 1024
-const ERROR_LENGTH_MAX = 200
-
-/**
- * An HTTP client for URLs chosen by clients: public addresses only, checked when the socket connects; no redirects, no
- * proxy, no reused connections, no kept responses, and a deadline for the whole request.
- */
-export function createPostWebhook({
-  allowPrivate,
-  timeoutMs = 15_000,
-  resolve = allowPrivate ? lookup : createResolveName(),
-}: PostWebhookOptions): PostWebhook {
-  const guardedLookup = createGuardedLookup(resolve, (address) => allowPrivate || isPublicAddress(address))
-  return async (text, body, headers) => {
+/** Posts over a connection of its own, and keeps nothing of the response but its status. */
+export function createPostWebhook({ timeoutMs = 15_000, ...options }: PostWebhookOptions): PostWebhook {
+  const post = createGuardedPost({ ...options, userAgent: 'Shuntyard-Webhooks/1' })
+  return async (url, body, headers) => {
     const startedAt = performance.now()
-    const unanswered = (error: string): AttemptResult => ({
-      kind: 'unanswered',
-      error: error.slice(0, ERROR_LENGTH_MAX),
-      durationMs: performance.now() - startedAt,
-    })
-    // The rules may have become stricter since the endpoint was created.
-    const check = checkWebhookUrl(text, allowPrivate)
-    if (check.kind === 'refused') return unanswered(`the address ${check.reason}`)
-    const { url } = check
-    const signal = AbortSignal.timeout(timeoutMs)
-    return new Promise((settle) => {
-      const send = url.protocol === 'https:' ? requestHttps : requestHttp
-      const request = send(url, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          'content-length': String(Buffer.byteLength(body)),
-          'user-agent': 'Shuntyard-Webhooks/1',
-          ...headers,
-        },
-        agent: false,
-        lookup: guardedLookup,
-        signal,
-      })
-      let answered: AttemptResult | null = null
-      request.on('error', (error) =>
-        settle(
-          answered ?? unanswered(signal.aborted ? `no response within ${timeoutMs} ms` : describe(error)),
-        ),
-      )
-      request.on('response', (response) => {
-        const answer: AttemptResult = {
-          kind: 'answered',
-          statusCode: response.statusCode ?? 0,
-          retryAfterMs: parseRetryAfter(response.headers['retry-after'], Date.now()),
-          durationMs: performance.now() - startedAt,
-        }
-        answered = answer
-        let bytes = 0
-        response.on('data', (chunk: Buffer) => {
-          bytes += chunk.length
-          if (bytes > ANSWER_BYTES_MAX) response.destroy()
-        })
-        // Only the status matters, so an error in the rest of the response is ignored.
-        response.on('error', () => undefined)
-        response.on('close', () => settle(answer))
-      })
-      request.end(body)
-    })
+    const result = await post(url, body, { headers, timeoutMs })
+    const durationMs = performance.now() - startedAt
+    if (result.kind === 'unanswered') return { ...result, durationMs }
+    const { statusCode, retryAfter } = result
+    return { kind: 'answered', statusCode, retryAfterMs: parseRetryAfter(retryAfter, Date.now()), durationMs }
   }
-}
-
-/** Does not leak the address that a name resolved to. */
-function describe(error: Error): string {
-  if (error instanceof AddressRefused) return error.message
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.message
 }

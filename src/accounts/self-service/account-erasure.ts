@@ -53,6 +53,7 @@ export async function eraseDeletedAccounts(deps: ErasureDependencies, stopping: 
     await holds.expireAccount(accountId)
     while (await eraseSome(postgres, accountId)) if (stopping.aborted) return
     await postgres.groupBudget.deleteMany({ where: { accountId } })
+    await postgres.guardrail.deleteMany({ where: { accountId } })
     await postgres.spendTotal.deleteMany({ where: { accountId, keyId: { contains: ':' } } })
     await postgres.accountErasure.delete({ where: { accountId } })
     logger.info({ accountId }, 'data of the calls of a deleted account erased')

@@ -196,7 +196,8 @@ export class PendingCall {
   forgotten(): void {
     const { over } = this.options
     delete this.options.over
-    over?.()
+    if (over && this.endWritten) void this.endWritten.then(over)
+    else over?.()
   }
 
   /** The client left: aborts the upstream request, keeps only what a takeover needs. */

@@ -81,6 +81,7 @@ export interface FrameError {
   param?: string
   retryAfterSeconds?: number
   shouldRetry?: boolean
+  metadata?: Record<string, string>
 }
 
 /** True for a frame that no other follows. */

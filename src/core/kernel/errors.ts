@@ -7,6 +7,7 @@ const CATALOGUE = {
   invalid_request: [400, 'invalid_request_error'],
   context_length_exceeded: [400, 'invalid_request_error'],
   content_policy_violation: [400, 'invalid_request_error'],
+  guardrail_denied: [400, 'invalid_request_error'],
   missing_api_key: [401, 'authentication_error'],
   invalid_api_key: [401, 'authentication_error'],
   not_signed_in: [401, 'authentication_error'],
@@ -35,6 +36,7 @@ const CATALOGUE = {
   internal_error: [500, 'server_error'],
   all_providers_failed: [502, 'upstream_error'],
   overloaded: [503, 'overloaded_error'],
+  guardrail_unavailable: [503, 'overloaded_error'],
   no_provider_available: [503, 'overloaded_error'],
   upstream_timeout: [504, 'upstream_error'],
 } as const satisfies Record<string, readonly [status: number, type: string]>

@@ -57,6 +57,7 @@ export type IdPrefix =
   | 'card'
   | 'inv'
   | 'hook'
+  | 'guard'
   | 'pkey'
   | 'plat'
   | 'grant'

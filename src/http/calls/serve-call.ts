@@ -12,7 +12,7 @@ import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import { readCallLabels } from '../../core/calls/call-labels.ts'
 import { refuseLongText } from '../../core/calls/chat-request.ts'
 import { conversationHash, readConversationId } from '../../core/calls/conversation-id.ts'
-import { type CallContent, type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
+import { type CallContent, type CallRequest, type Kind, kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { BoundedJson } from '../../core/json/bounded-json.ts'
 import { invalid } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
@@ -46,6 +46,27 @@ export interface CallLog {
   watch: (sink: CallSink, call: LoggedCall) => { sink: CallSink; end: () => void }
 }
 
+/** Asks the guardrails of keys that have any. */
+export interface CallGuards {
+  /** Asks about the prompt in the body of a call, and replaces its texts there. Throws ApiError. */
+  prompt: (key: StandardKey, body: object, request: FastifyRequest, reply: FastifyReply) => Promise<void>
+  /** Null: none is asked about answers. */
+  answer: (
+    key: StandardKey,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    background: AbortSignal | undefined,
+  ) => AnswerGuard | null
+}
+
+/** A sink before that of an answer, for what may pass. */
+export type AnswerGuard = (
+  sink: CallSink,
+  envelope: ResponseEnvelope,
+  kind: Kind,
+  isCharged: boolean,
+) => CallSink
+
 export interface LoggedCall extends Pick<StandardKey, 'accountId' | 'keyId'> {
   callId: CallId
   /** What `readPrompt` returned. */
@@ -62,6 +83,8 @@ export interface CallServices {
   clock: () => number
   logger: Logger
   promptLogs: CallLog
+  /** Loads them with the first key that has guardrails. */
+  guards: () => Promise<CallGuards>
   limits: {
     textBodyLimitBytes: number
     bodyIdleMs: number
@@ -125,6 +148,8 @@ export async function serveCall(
 ): Promise<FastifyReply> {
   const { format, callId, plan, background, watch = (writer: CompletionWriter) => writer } = options
   const { bodyReservation: reservation, bodyBytes } = request
+  if (key.guardrails && !request.isGuarded) throw new Error('no guardrail was asked about this prompt')
+  const guard = key.guardrails && (await deps.guards()).answer(key, request, reply, background)
   const caller = callerOf(key, options, request)
   const call = ofDrawnModel(sent, caller, options)
   const prompt =
@@ -153,9 +178,11 @@ export async function serveCall(
       : new CompletionCollector(envelope, format),
     envelope,
   )
-  if (started.kind === 'cached') return sendCached(started, writer, reply, deps.files)
+  const guarded = (sink: CallSink): CallSink =>
+    guard?.(sink, envelope, call.content.kind, started.kind !== 'cached') ?? sink
+  if (started.kind === 'cached') return sendCached(started, writer, guarded(writer), reply, deps.files)
   const log = prompt ? logged(started, key, prompt, writer, deps) : null
-  const pending = relay(started, call, options, log?.sink ?? writer, reservation, shard, log?.end)
+  const pending = relay(started, call, options, guarded(log?.sink ?? writer), reservation, shard, log?.end)
   if (log && !background) whenResponseCloses(reply.raw, log.end)
   background?.addEventListener('abort', () => pending.abandon(), { once: true })
   return send(writer, pending, { inBackground: background !== undefined }, reply, deps.files)
@@ -258,11 +285,12 @@ function noteCache(started: AdmittedCall | RepeatedCall | CachedCall, reply: Fas
 async function sendCached(
   call: CachedCall,
   writer: CompletionWriter,
+  sink: CallSink,
   reply: FastifyReply,
   files: BodyStore,
 ): Promise<FastifyReply> {
   const { replayCached } = await import('../../calls/api/cached-call.ts')
-  replayCached(call, writer)
+  replayCached(call, sink)
   const body = await writer.body
   if (body === null) return reply.hijack()
   if (typeof body === 'string') return reply.type('application/json; charset=utf-8').send(body)

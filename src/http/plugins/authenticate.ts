@@ -242,7 +242,7 @@ export const callingKey = (request: FastifyRequest): StandardKey =>
 
 /** Refuses a key that may not call models, or exceeds a limit, before the body is read. */
 export const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
-  callingKey(request)
+  request.isToGuard = callingKey(request).guardrails !== undefined
   request.refuseLimited()
   done()
 }

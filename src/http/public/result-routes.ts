@@ -90,7 +90,14 @@ export const formRoute =
       },
       async (request, reply) =>
         serveWithFiles(
-          async (owner) => normalize(await readUpload(request, owner, limits, uploads)),
+          async (owner) => {
+            const form = await readUpload(request, owner, limits, uploads)
+            const key = callingKey(request)
+            // The values of its fields are replaced in place.
+            if (key.guardrails)
+              await (await deps.guards()).prompt(key, Object.fromEntries(form.fields), request, reply)
+            return normalize(form)
+          },
           write,
           request,
           reply,

@@ -42,6 +42,7 @@ const BODY: readonly ErrorCode[] = [
 const CALL: readonly ErrorCode[] = [
   'context_length_exceeded',
   'content_policy_violation',
+  'guardrail_denied',
   'insufficient_balance',
   'key_limit_exceeded',
   'model_not_found',
@@ -49,6 +50,7 @@ const CALL: readonly ErrorCode[] = [
   'concurrency_limit_exceeded',
   'all_providers_failed',
   'no_provider_available',
+  'guardrail_unavailable',
   'upstream_timeout',
 ]
 
