@@ -370,6 +370,7 @@ const Settings = Type.Object({
     [0, 1_200],
   ),
   archiveDirectory: textOrNull('the folder of such archives: their only copy, so not one of a container'),
+  gatewayFile: textOrNull('a file of `apply`: where the gateway differs, `configuration-drift` is raised'),
   alarmsAllowPrivate: flag(
     'allows alarm destinations, which operators set, at private addresses, any port and plain http',
   ),

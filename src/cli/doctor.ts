@@ -1,10 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { type Config, readConfig } from '../config.ts'
 import { StartError } from '../core/kernel/errors.ts'
 import { openConnections } from '../platform/connections.ts'
 import { withTimeout } from '../platform/process/with-timeout.ts'
-import { withServices } from './admin.ts'
 import {
   type Check,
   type DoctorContext,
@@ -19,8 +17,7 @@ import { NETWORK_CHECKS } from './doctor/network-checks.ts'
 import { POSTGRES_CHECKS } from './doctor/postgres-checks.ts'
 import { REDIS_CHECKS } from './doctor/redis-checks.ts'
 import { SERVICE_CHECKS } from './doctor/service-checks.ts'
-import { readGatewayDocument } from './gateway-file/gateway-document.ts'
-import { planChanges } from './gateway-file/gateway-plan.ts'
+import { driftFrom } from './gateway-file/drift.ts'
 import { type CommandOutput, runAsProcess } from './run-command.ts'
 
 const NAME = 'shuntyard-doctor'
@@ -85,13 +82,10 @@ async function examine(environment: NodeJS.ProcessEnv, checks: Check[]): Promise
 const fileCheck = (file: string): Check => ({
   name: 'gateway file',
   async run({ environment }) {
-    const document = readGatewayDocument(await readFile(file, 'utf8'))
-    const changes = await withServices(environment, (services) =>
-      planChanges(services, document, environment),
-    )
+    const changes = await driftFrom(file, environment)
     return findings(
-      changes.map(({ text }) =>
-        warning(text, 'the gateway is not what the file says', `npm run apply -- -f ${file}`),
+      changes.map((change) =>
+        warning(change, 'the gateway is not what the file says', `npm run apply -- -f ${file}`),
       ),
       'the gateway is what the file says',
     )

@@ -196,6 +196,12 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
     ...when(clickHouse !== null && { postgres, clickHouse, clock }, (analytics) =>
       one('analytics', 2 * SECOND_MS, (stopping) => exportCalls(analytics, stopping), LONG),
     ),
+    ...when(config.gatewayFile !== null && config.gatewayFile, (file) =>
+      one('configuration-drift', 10 * MINUTE_MS, async () => {
+        const { reportDrift } = await import('../cli/gateway-file/drift.ts')
+        await reportDrift(file, process.env, logger)
+      }),
+    ),
     one('uncharged-cost', 10 * SECOND_MS, () => limitUnchargedCost(unchargedCost)),
     one('payments', 30 * SECOND_MS, () => logged(reconcilePayments(payments), 'payments reconciled')),
     one('auto-top-ups', 5 * SECOND_MS, () => logged(runAutoTopUps(payments), 'automatic top-ups made')),

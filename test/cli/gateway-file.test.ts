@@ -5,8 +5,10 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { admin } from '../../src/cli/admin.ts'
 import { doctor } from '../../src/cli/doctor.ts'
+import { reportDrift } from '../../src/cli/gateway-file/drift.ts'
 import { gatewayFile } from '../../src/cli/gateway-file.ts'
 import { type CommandResult, runCommand } from '../../src/cli/run-command.ts'
+import type { Logger } from '../../src/platform/observability/logger.ts'
 import { testLedger, testRedis } from '../helpers/resources.ts'
 
 const FILE = `
@@ -115,7 +117,7 @@ describe('the gateway as a file', () => {
     expect(await apply(out)).toEqual({ code: 0, out: 'Nothing to change.\n', err: '' })
   })
 
-  test('what was changed elsewhere is found, and set again', async () => {
+  test('what was changed elsewhere is found, raises an alarm until it is set again', async () => {
     const key = await ledger.postgres.apiKey.findFirstOrThrow({ where: { name: 'ci' } })
     await ledger.postgres.apiKey.update({ where: { id: key.id }, data: { limitPico: 9n * 10n ** 12n } })
     await ledger.postgres.surfaceGrant.deleteMany({ where: { accountId: null } })
@@ -123,7 +125,16 @@ describe('the gateway as a file', () => {
     const { findings } = JSON.parse(out) as { findings: Array<{ check: string; found: string }> }
     const drift = ['every account: open rerank', 'Acme Rail: key ci: limit_usd 9.00 → 5.00']
     expect(findings.filter(({ check }) => check === 'gateway file').map(({ found }) => found)).toEqual(drift)
+    const lines: object[] = []
+    const logger = { info: (line: object) => lines.push(line), warn: (line: object) => lines.push(line) }
+    const report = async () => reportDrift(await written(FILE), environment(), logger as unknown as Logger)
+    await report()
     expect(changesOf(await apply(FILE, '--json'))).toEqual(drift)
+    await report()
+    expect(lines).toEqual([
+      { alarm: 'configuration-drift', differences: 2, first: drift[0] },
+      { alarmsOver: ['configuration-drift'] },
+    ])
     expect((await apply(FILE)).out).toBe('Nothing to change.\n')
   })
 

@@ -249,6 +249,13 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
       `The audit of the ledger found ${of(fields, 'broken')} discrepancies, first at: ${of(fields, 'check')}.`,
     page: '/ledger',
   },
+  'configuration-drift': {
+    severity: 'warning',
+    ...condition,
+    sentence: ({ fields }) =>
+      `The gateway differs from its file, in all by ${of(fields, 'differences')}: ${of(fields, 'first')}.`,
+    page: '',
+  },
   'audit-not-run': {
     severity: 'warning',
     ...condition,
