@@ -180,7 +180,9 @@ export async function startKeyCache(options: KeyCacheOptions) {
   /** The entries that a change of a key or of an account names, by its id. */
   const named = new Map<string, Set<string>>()
   const entries = new LRUCache<string, Entry>({
-    max: options.maxEntries ?? 100_000,
+    // With `max` it would take the memory of all at the start.
+    maxSize: options.maxEntries ?? 100_000,
+    sizeCalculation: () => 1,
     onInsert: ({ key }, id) => {
       for (const name of namesOf(key)) named.set(name, (named.get(name) ?? new Set()).add(id))
     },

@@ -68,6 +68,7 @@ export interface RouteOptions extends CrossOriginOptions {
 }
 
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
+const PLUGIN_NAME = Symbol.for('fastify.display-name')
 const PARAM_LENGTH_MAX = 512
 /** For requests other than calls: the longest is a catalog. */
 const OTHER_BODY_LIMIT_BYTES = 8 * 1024 * 1024
@@ -120,6 +121,7 @@ export async function buildApp(
     reply.header('x-request-id', request.id)
     done()
   })
+  namePlugins(app)
   await app.register(messagesWire)
   for (const [name, service] of Object.entries<object>(services)) app.decorate(name, service)
   await app.register(observeRequests, options)
@@ -143,6 +145,22 @@ export async function buildApp(
   await registerRoutes(app, { limits, corsOrigins, publicPath, isSecure })
   return app
 }
+
+/** For a plugin without a name of its own, Fastify searches every module of the process, twice. */
+function namePlugins(app: FastifyInstance): void {
+  const register = app.register as unknown as Registers
+  const named: Registers = function (plugin, options) {
+    plugin[PLUGIN_NAME] ??= plugin.name || 'routes'
+    return register.call(this, plugin, options)
+  }
+  app.register = named as unknown as FastifyInstance['register']
+}
+
+type Registers = (
+  this: unknown,
+  plugin: { name?: string; [PLUGIN_NAME]?: string },
+  options?: object,
+) => unknown
 
 /** Responds to a request that broke before parsing: a slow body, or bytes that are not HTTP. */
 function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {

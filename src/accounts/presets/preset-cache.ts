@@ -76,7 +76,7 @@ export function createPresetCache(options: PresetCacheOptions) {
     entries.set(id, entry)
   }
   /** Replaced when the account changes, so that what was read before is not used any more. */
-  const states = new LRUCache<string, object>({ max: ACCOUNTS_MAX })
+  const states = new LRUCache<string, object>({ maxSize: ACCOUNTS_MAX, sizeCalculation: () => 1 })
   const reads = new Map<string, { state: object; preset: Promise<PresetVersion | null> }>()
   const room = createSharedRoom({ max: maxReads, few: FEW_READS })
 

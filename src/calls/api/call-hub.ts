@@ -68,7 +68,8 @@ export class CallHub {
   private readonly early = new Map<string, Array<[worker: string, frame: Frame]>>()
   /** Fully delivered calls, oldest first. */
   private readonly ended = new LRUCache<string, { by: string | undefined; atMs: number }>({
-    max: ENDED_REMEMBERED,
+    maxSize: ENDED_REMEMBERED,
+    sizeCalculation: () => 1,
   })
   private readonly options: CallHubOptions
   private readonly resends = new ResendQueue()
