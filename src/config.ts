@@ -429,7 +429,6 @@ export interface Config extends Static<typeof Settings>, ServiceAddresses, Payme
   masterKeys: MasterKeys
   /** Null: mail is not configured, and emails are not verified. */
   mail: MailSettings | null
-  /** Identity providers for sign-in. */
   signInProviders: SignInProvider[]
   /** Null: operators sign in only with admin keys. */
   operatorProvider: OperatorProvider | null

@@ -32,7 +32,6 @@ export type Person = Account & { email: string }
 
 export const isPerson = (account: Account): account is Person => account.email !== null
 
-/** The display name of an account. */
 export const accountName = ({ email, name }: Pick<Account, 'email' | 'name'>): string => email ?? name ?? ''
 
 /** The credit of a new account. */

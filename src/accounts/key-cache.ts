@@ -158,7 +158,6 @@ type OwnerState = 'active' | 'suspended' | 'creator_suspended' | 'disabled'
 
 interface Entry {
   key: KeyRecord
-  /** The state of the key's owners. */
   owner: OwnerState
   /** When the secret ends, which was replaced by another; absent: with the key. Unix milliseconds. */
   secretUntil?: number

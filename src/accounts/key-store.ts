@@ -242,7 +242,6 @@ export function createKeyStore(
       return keys.map(({ id }) => id)
     },
 
-    /** The names of keys by their ids. */
     async names(ids: readonly string[]): Promise<Map<string, string>> {
       const keys = await postgres.apiKey.findMany({
         where: { id: { in: [...ids] } },

@@ -28,7 +28,6 @@ export interface TakenSlot {
   /** The token in the lock of the call's job, and the lock's lifetime. */
   token: string
   lockMs: number
-  /** Runs the claimed call. */
   run(job: CallJob, content: CallContent): void
   giveBack(): void
 }

@@ -29,7 +29,6 @@ async function keyOwner(context: AdminContext, keyName: string): Promise<StoredO
     : operatorManagement.add(operator, { name, email: null, role: 'admin' })
 }
 
-/** Operators and their admin keys. */
 export const operatorCommands: AdminCommands = {
   async 'operator list'({ operatorManagement }) {
     return list('operators', (await operatorManagement.list()).map(view), 'There are no operators.')

@@ -43,7 +43,6 @@ export async function runCommand(
   }
 }
 
-/** Runs a command as the main function of this process. */
 export async function runAsProcess(command: Command): Promise<void> {
   const { code, out, err } = await runCommand(command, process.argv.slice(2), process.env)
   process.stdout.write(out)

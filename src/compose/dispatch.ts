@@ -208,7 +208,6 @@ export async function composeDispatch(parts: DispatchParts) {
   await worker.start()
   return {
     takeSlot: () => worker.takeSlot(),
-    /** The running calls. */
     running: () => worker.leases.running(),
     /** The holds of ended calls whose settlement is not confirmed. */
     unsettled: () => outbox.holds(),

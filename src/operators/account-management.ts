@@ -59,7 +59,6 @@ export function createAccountManagement(options: {
     })
 
   return {
-    /** Finds an account by id or email. */
     async find(idOrEmail: string): Promise<Account> {
       const account = await directory.find(idOrEmail)
       if (!account) throw new ApiError('not_found', 'There is no such account.')

@@ -38,7 +38,6 @@ export const DESTINATIONS_MAX = 50
 const WAITING = { sentAt: null, givenUpAt: null }
 const COUNTED = { _count: { select: { notices: { where: WAITING } } } }
 
-/** Destinations of alarms in PostgreSQL. */
 export function createAlarmDestinationStore(postgres: Postgres, sealer: Pick<Sealer, 'seal'>) {
   const find = async (id: string): Promise<AlarmDestination | null> => {
     const row = await postgres.alarmDestination.findUnique({ where: { id }, include: COUNTED })

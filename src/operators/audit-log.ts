@@ -27,7 +27,6 @@ export interface AuditedAction {
 /** `outcome`: `asked` is recorded before the action, `failed` after a rejected or failed one. */
 export type OperatorAction = ActionRow
 
-/** An action with the name of its actor. */
 export interface NamedAction extends OperatorAction {
   /** The operator's name; null for commands. */
   actorName: string | null

@@ -3,7 +3,6 @@ import type { Operator, RunAudited } from './audit-log.ts'
 
 /** Settings that operators change while the gateway runs. */
 export interface GatewaySettings {
-  /** Whether the status of providers is public. */
   providerStatusPublic: boolean
 }
 

@@ -34,7 +34,6 @@ export type PlatformKeyManagement = ReturnType<typeof createPlatformKeyManagemen
 /** Operators' changes of the gateway's own keys at providers, recorded in the audit log. Throws ApiError. */
 export function createPlatformKeyManagement(options: {
   store: PlatformKeyStore
-  /** The stored keys of a provider. */
   keysOf: (providerId: string) => readonly OverlayPlatformKey[]
   /** Checks a key at its provider; may reject when the provider does not respond. */
   check: (provider: Provider, secret: string) => Promise<KeyCheck>

@@ -15,7 +15,6 @@ export type StoredSurfaceGrant = SurfaceGrant
 
 export type SurfaceGrantStore = ReturnType<typeof createSurfaceGrantStore>
 
-/** The grants of surfaces, over PostgreSQL. */
 export const createSurfaceGrantStore = (postgres: Postgres) => ({
   /** Idempotent. */
   async open(surface: SurfaceId, holder: SurfaceHolder): Promise<StoredSurfaceGrant> {

@@ -62,7 +62,6 @@ export async function readFacts(
   }
 }
 
-/** Rail events in PostgreSQL. */
 export function createPaymentEventStore(postgres: Postgres) {
   return {
     /**
@@ -94,7 +93,6 @@ export function createPaymentEventStore(postgres: Postgres) {
       await postgres.$executeRawUnsafe(ADOPT, paymentId, rail, reference)
     },
 
-    /** The known facts of a payment. */
     facts: async (paymentId: string): Promise<PaymentFact[]> => (await readFacts(postgres, paymentId)).facts,
 
     /** All reports of a payment, in order of arrival. */

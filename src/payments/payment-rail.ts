@@ -83,7 +83,6 @@ export interface TimeSpan {
 export interface RefundablePayments {
   /** Those settled in the periods. */
   settled: AsyncIterable<Payment>
-  /** The payment with this charge. */
   findCharged(chargeId: string): Promise<Payment | null>
 }
 

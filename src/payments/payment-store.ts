@@ -24,7 +24,6 @@ const ATTACH_CHARGE = `
 UPDATE payments SET charge_id = $2 WHERE id = $1 AND charge_id IS NULL
 AND NOT EXISTS (SELECT 1 FROM payments AS other WHERE other.rail = payments.rail AND other.charge_id = $2)`
 
-/** The posted amounts of a payment. */
 export const postedAmounts = ({ settledPico, returnedPico, disputedPico }: Payment): PaymentAmounts =>
   ({ settledPico, returnedPico, disputedPico }) as PaymentAmounts
 

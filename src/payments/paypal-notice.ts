@@ -35,7 +35,6 @@ export interface PaypalOrder extends Pick<PaypalResource, 'id' | 'status' | 'lin
   purchase_units?: Array<{ payments?: { captures?: PaypalResource[]; refunds?: PaypalResource[] } }>
 }
 
-/** Reads one event of PayPal. */
 export function paypalEventNotice(event: PaypalEvent): RailNotice {
   return readNotice('paypal', event.id, event.event_type, () => readEvent(event))
 }

@@ -210,7 +210,6 @@ export class MessagesReader implements CompletionReader {
     return event === null ? 'malformed' : this.read(event, emit)
   }
 
-  /** Reads one parsed event. */
   read(event: Fields, emit: Emit): StreamSignal {
     switch (event.type) {
       case 'message_start':

@@ -88,7 +88,6 @@ function cutAtBreakpoints(parts: readonly TurnPart[]): TurnPart[][] {
   return pieces
 }
 
-/** The texts of the text parts. */
 export const textsOf = (parts: readonly TurnPart[]): string[] =>
   parts.flatMap((part) => (part.type === 'text' ? part.text : []))
 

@@ -18,7 +18,6 @@ import { ResponseFiles } from './response-files.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { AttemptRequest, ProviderClient, Sign, WireMapping, WireRequest } from './wire.ts'
 
-/** The client for each wire. */
 export type ProviderClients = (wire: Wire) => ProviderClient
 
 interface ProviderClientOptions {

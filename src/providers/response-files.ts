@@ -7,7 +7,6 @@ import type { Exchange } from './http/exchange.ts'
 /** Where a response has files: the body is one, or every text of this field in its JSON is one. */
 export type FilePlace = { kind: 'body' } | { kind: 'field'; name: string }
 
-/** A stored file of a response. */
 export interface ResponseFile extends StoredBody {
   /** Its first bytes. */
   head: Buffer
@@ -78,7 +77,6 @@ export class ResponseFiles {
   }
 }
 
-/** A file that is being stored. */
 class FileWriter {
   readonly stored: Promise<ResponseFile>
   readonly #through = new PassThrough({ highWaterMark: WAITING_BYTES })

@@ -18,7 +18,6 @@ export { type Fields, isObject }
 /** One attempt at one offer. */
 export interface AttemptRequest<Content = CallContent> {
   content: Content
-  /** The account of the call. */
   accountId: string
   /** The call whose files it reads and makes. Absent: it has none. */
   callId?: CallId | undefined

@@ -31,7 +31,6 @@ export interface DeliveryFilter {
 
 export type ReadDeliveries = (filter: DeliveryFilter) => Promise<DeliveryEntry[]>
 
-/** The log of deliveries in PostgreSQL, as a function. */
 export function createDeliveryLog(postgres: Postgres): ReadDeliveries {
   return async ({ accountId, endpointId, eventId, limit }) => {
     const rows = await postgres.webhookDelivery.findMany({

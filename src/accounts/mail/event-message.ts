@@ -29,7 +29,6 @@ const TEMPLATES: Record<MailedEventType, MailTemplate> = {
   'spend.weekly': 'weekly-spend',
 }
 
-/** The message about an event. */
 export function eventMessage(event: MailedEvent, site: string): TemplateMail {
   const { type, email, organisation, data, createdAt } = event
   const facts = Object.entries(data).map(([name, value]) => [name, String(value ?? '')])

@@ -30,7 +30,6 @@ const END_SESSIONS = `
 DELETE FROM console_sessions
 WHERE operator_id = $1 OR key_id IN (SELECT id FROM api_keys WHERE operator_id = $1)`
 
-/** Operators, over PostgreSQL. */
 export function createOperatorStore(postgres: Postgres) {
   const change = async (
     operatorId: string,

@@ -27,7 +27,6 @@ export type GivenFactor =
   | { kind: 'recovery_code'; code: string }
   | { kind: 'passkey'; response: AuthenticationResponseJSON; challenge: string; site: PasskeySite }
 
-/** The stores of second factors. */
 export interface FactorStores {
   totp: TotpStore
   passkeys: Passkeys

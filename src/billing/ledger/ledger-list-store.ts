@@ -26,7 +26,6 @@ interface DayOfCharges {
   at: number
 }
 
-/** One charged call. */
 interface ChargedCall {
   type: 'call'
   id: string

@@ -20,7 +20,6 @@ const RETRY_MS = 10_000
 
 /** Medians over some calls; null if there were too few. */
 export interface SpeedStats {
-  /** Time to first token. */
   firstTokenMs: number | null
   /** Completion tokens, from the first to the last. */
   tokensPerSecond: number | null

@@ -7,7 +7,6 @@ import type { UsageSums } from './usage-store.ts'
 
 /** Sums and medians over some calls. */
 export interface UsageFigures extends UsageSums {
-  /** The number of failed calls. */
   failed: bigint
   /** Medians, to a fifth, of counts of calls by duration; null if no call has one. */
   firstTokenMs: number | null

@@ -66,7 +66,6 @@ const nativeOf = <T>(native: T | null | undefined): [T] | [] => (native ? [nativ
 const free = (usage: ReportedUsage | null): ReportedUsage | null =>
   usage?.chargePico === undefined ? usage : { ...usage, chargePico: '0' }
 
-/** Passes all frames to the sink. */
 export function replayCached({ frames }: CachedCall, sink: CallSink): void {
   for (const frame of frames) {
     if (frame[0] === 'texts') for (const text of frame[1]) void sink.frame(['text', text])

@@ -363,7 +363,6 @@ export class CallHub {
     if (this.calls.size === 0 && this.acknowledgements.isEmpty) this.stopTicking()
   }
 
-  /** Sends a message to the worker that has the call. */
   tellWorker(worker: string, message: ControlMessage): void {
     const { kind, callId } = message
     const { publisher, shard } = this.options

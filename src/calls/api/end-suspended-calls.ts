@@ -4,7 +4,6 @@ import type { KeyChange } from '../../platform/redis/key-changes.ts'
 import type { CallHub } from './call-hub.ts'
 
 export interface SuspensionDependencies {
-  /** The hub of an account's calls. */
   hubOf: (accountId: string) => Pick<CallHub, 'hasCallsOf' | 'failAccount'>
   accounts: { find: (accountId: string) => Promise<{ state: string } | null> }
   logger: Logger

@@ -41,7 +41,6 @@ export interface PendingCallOptions {
   errorSent?: ((error: FrameError, deliveredText: string, isSettled: boolean) => void) | undefined
   /** Called once when the call has ended for its client and, as far as is known, its worker. */
   over?: (() => void) | undefined
-  /** Called when the client left. */
   clientLeft?: (() => void) | undefined
   /** Called when the response could not be delivered to the client, which gets an error and must not pay. */
   responseLost?: (() => void) | undefined

@@ -58,7 +58,6 @@ export class WorkerHeartbeats {
     this.awaited = null
   }
 
-  /** A frame of a worker was received. */
   received(worker: string): void {
     this.lastSeen.set(worker, { at: this.echoes, patience: 0 })
   }

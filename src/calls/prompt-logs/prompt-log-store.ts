@@ -110,7 +110,6 @@ export function createPromptLogStore(postgres: Postgres, sealer: ByteSealer, lim
   }
 }
 
-/** Deletes expired logs. */
 export async function prunePromptLogs(postgres: Postgres): Promise<void> {
   let deleted: number
   do {

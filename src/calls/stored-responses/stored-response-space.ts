@@ -13,7 +13,6 @@ export interface StoredResponseLimits {
   bytesInAll: number
 }
 
-/** A sealed response. */
 export interface SealedResponse {
   callId: string
   accountId: string

@@ -60,7 +60,6 @@ export interface ReadResponse {
 
 export const wantedWhole = (found: StoredResponse): WantedResponse => ({ ...found, part: 'both' })
 
-/** The columns that a part is read from. */
 function columnsOf({ inputBytes, part }: WantedResponse): Column[] {
   if (inputBytes === null || part === 'response') return ['sealed']
   return part === 'input' ? ['sealed_input'] : ['sealed', 'sealed_input']
@@ -364,7 +363,6 @@ function partsOf(turn: Buffer): Pick<ReadResponse, 'response' | 'input'> {
   }
 }
 
-/** Deletes expired responses. */
 export async function pruneStoredResponses(postgres: Postgres): Promise<void> {
   let deleted: number
   do {

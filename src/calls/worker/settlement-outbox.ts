@@ -11,7 +11,6 @@ interface SettlementOutboxDependencies {
   /** The durability token: while it stays equal, no write can have been lost. Asks Redis. */
   durabilityToken: () => Promise<string>
   logger: Logger
-  /** Called with calls that PostgreSQL has settled. */
   onSettled?: (calls: readonly UnsettledCall[]) => void
   /** Maximum calls kept. Beyond it the oldest are dropped unconfirmed. */
   max: number

@@ -278,7 +278,6 @@ async function keyChanges(
   })
 }
 
-/** An account as an entry of a file. */
 export async function accountEntry(services: Services, account: Account): Promise<AccountEntry> {
   const { keys, members, surfaceManagement } = services
   const grants = await surfaceManagement.list({ accountId: account.id })

@@ -27,6 +27,5 @@ export type OperatorRole = (typeof OPERATOR_ROLES)[number]
 
 export type OperatorPermission = keyof typeof PERMISSIONS
 
-/** Whether a role has a permission. */
 export const isPermitted = (role: OperatorRole, permission: OperatorPermission): boolean =>
   (PERMISSIONS[permission] as readonly OperatorRole[]).includes(role)

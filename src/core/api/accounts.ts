@@ -9,7 +9,6 @@ import { amount, CLOSED, line, nullable, RATE_LIMIT_FIELDS } from './request-fie
 import { email } from './sessions.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
-/** An account as operators see it. */
 export const OperatorAccount = Type.Object({
   id: Type.String(),
   /** The email of a person, the name of an organisation. */

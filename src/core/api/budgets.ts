@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { LIMIT_RESETS } from '../billing/allowance-period.ts'
 import { GROUP_SCOPES } from '../billing/group-scopes.ts'
-import { CLOSED, line, nullable, usd } from './request-fields.ts'
+import { CLOSED, line, nullable, optional, usd } from './request-fields.ts'
 import { DecimalUsd, IsoTime, List } from './shared.ts'
 
 /** A budget in the current period. What remains excludes the holds of open calls. */
@@ -67,7 +67,7 @@ export type GroupBudgetList = Static<typeof GroupBudgetList>
 
 export const TAG_PATTERN = '^[A-Za-z0-9_.-]{1,40}$'
 
-const groupValue = Type.Optional(nullable(line('value', 1, 100)))
+const groupValue = optional(line('value', 1, 100))
 
 /** POST /v2/budgets → 200 GroupBudgetView, once all processes apply it. Creates or changes a budget. */
 export const GroupBudgetBody = Type.Object(

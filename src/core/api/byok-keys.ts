@@ -87,7 +87,6 @@ export const ByokKeyDeleted = Type.Object({
 
 /** GET /console/api/provider-keys */
 export const ByokKeyList = Type.Interface([ProviderKeyPage], {
-  /** The names of the providers, by id. */
   provider_names: Type.Record(Type.String(), Type.String()),
   /** The routing fee on calls with a BYOK key, percent of the listed cost: "5". */
   fee_percent: DecimalUsd,

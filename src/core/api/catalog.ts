@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED, line, nullable } from './request-fields.ts'
+import { CLOSED, line, nullable, optional } from './request-fields.ts'
 import { DecimalUsd, IsoTime, List } from './shared.ts'
 
 const VERSION_LENGTH_MAX = 20
@@ -39,7 +39,7 @@ export const CatalogEditsRequest = Type.Object(
       type: 'object',
       errorMessage: '`content` takes a catalog document, a JSON object.',
     }),
-    expected_version: Type.Optional(nullable(line('expected_version', 1, VERSION_LENGTH_MAX))),
+    expected_version: optional(line('expected_version', 1, VERSION_LENGTH_MAX)),
   },
   CLOSED,
 )
@@ -65,7 +65,6 @@ export const CatalogCheckView = Type.Object({
       message: Type.String(),
     }),
   ),
-  /** Number of further effects. */
   more_effects: Type.Number(),
 })
 export type CatalogCheckView = Static<typeof CatalogCheckView>
@@ -137,8 +136,8 @@ export const CatalogModel = Type.Object(
       Type.String({ description: 'A paragraph; only where one model is asked for' }),
     ),
     kind: Type.Optional(Type.String()),
-    context_length: Type.Optional(nullable(Type.Integer())),
-    max_output_tokens: Type.Optional(nullable(Type.Integer())),
+    context_length: optional(Type.Integer()),
+    max_output_tokens: optional(Type.Integer()),
     supported_parameters: Type.Optional(Type.Array(Type.String())),
     rate: Type.Optional(
       Type.Record(Type.String(), Type.String(), {

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { KEY_AUTHORITIES } from '../accounts/key-authority.ts'
 import { KEY_SCOPES } from '../accounts/key-scope.ts'
 import { BudgetState } from './budgets.ts'
-import { CLOSED, count, line, nullable, usd } from './request-fields.ts'
+import { CLOSED, count, line, nullable, optional, usd } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 export const LimitResetName = Type.Enum(['none', 'daily', 'weekly', 'monthly'])
@@ -84,8 +84,8 @@ const name = line('name', 0, 100)
 const BOUND_FIELDS = {
   limit_usd: Type.Optional(usd('limit_usd')),
   /** Requires a limit. */
-  limit_reset: Type.Optional(nullable(LimitResetName)),
-  expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
+  limit_reset: optional(LimitResetName),
+  expires_at: optional(Type.String({ errorMessage: EXPIRY_WORDING })),
 }
 
 const names = (maxItems: number) =>
@@ -147,7 +147,7 @@ export const KeyEditBody = Type.Object(
     ...ALLOW_LIST_FIELDS,
     ...SCOPES_FIELD,
     /** A project of the account; null: none. */
-    project: Type.Optional(nullable(line('project', 1, 100))),
+    project: optional(line('project', 1, 100)),
     /** 1 to 30: keeps prompts and completions of later calls. Null: keeps none. */
     prompt_log_days: count(30),
     cache_seconds: count(86_400),

@@ -5,7 +5,7 @@ import {
   type OperatorRole,
   PERMISSIONS,
 } from '../accounts/operator-permissions.ts'
-import { CLOSED, line, nullable } from './request-fields.ts'
+import { CLOSED, line, nullable, optional } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
 
 export const OperatorRoleName = Type.Enum([...OPERATOR_ROLES])
@@ -52,10 +52,8 @@ export type OperatorDetail = Static<typeof OperatorDetail>
 export const NewOperatorBody = Type.Object(
   {
     name: line('name', 1, 100),
-    email: Type.Optional(
-      nullable(
-        Type.String({ format: 'email', errorMessage: 'Enter an email address such as ann@example.com.' }),
-      ),
+    email: optional(
+      Type.String({ format: 'email', errorMessage: 'Enter an email address such as ann@example.com.' }),
     ),
     role: OperatorRoleName,
   },
@@ -73,7 +71,7 @@ export const OperatorRoleBody = Type.Object({ role: OperatorRoleName }, CLOSED)
 export const NewAdminKeyBody = Type.Object(
   {
     name: line('name', 0, 100),
-    expires_in_days: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 3_650 }))),
+    expires_in_days: optional(Type.Integer({ minimum: 1, maximum: 3_650 })),
   },
   CLOSED,
 )

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { CHAT_PARAMETERS, EXTENDED_PARAMETERS, MAX_MODELS } from '../calls/request-parameters.ts'
-import { CLOSED, nullable } from './request-fields.ts'
+import { CLOSED, optional } from './request-fields.ts'
 import { IsoTime, List } from './shared.ts'
 
 const NAME_CHARS_MAX = 64
@@ -18,9 +18,7 @@ export const PresetSettings = Type.Object(
     ...CHAT_PARAMETERS,
     ...EXTENDED_PARAMETERS,
     /** The percent of conversations that start with each of `models`. */
-    weights: Type.Optional(
-      nullable(Type.Array(Type.Integer({ minimum: 0, maximum: 100 }), { maxItems: MAX_MODELS })),
-    ),
+    weights: optional(Type.Array(Type.Integer({ minimum: 0, maximum: 100 }), { maxItems: MAX_MODELS })),
     system: Type.Optional(
       Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: SYSTEM_BYTES_MAX }),
     ),

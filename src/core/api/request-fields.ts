@@ -13,6 +13,10 @@ export function nullable<S extends TSchema & { type?: string; enum?: unknown[] }
   })
 }
 
+/** The schema of a field that may be null or absent. */
+export const optional = <S extends TSchema & { type?: string; enum?: unknown[] }>(schema: S) =>
+  Type.Optional(nullable(schema))
+
 /** Rejects unknown fields, because a mistyped field would otherwise be ignored. */
 export const CLOSED = { additionalProperties: false } as const
 
@@ -43,7 +47,7 @@ export const usd = (name: string) =>
   })
 
 /** A whole number from 1; null for none. */
-export const count = (maximum = 1_000_000) => Type.Optional(nullable(Type.Integer({ minimum: 1, maximum })))
+export const count = (maximum = 1_000_000) => optional(Type.Integer({ minimum: 1, maximum }))
 
 /** Rate limits of an account, set by an operator. Absent: unchanged; null: the default. */
 export const RATE_LIMIT_FIELDS = { requests_per_minute: count(), concurrent_calls: count() }

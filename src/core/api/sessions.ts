@@ -95,7 +95,6 @@ export const SessionView = Type.Object({
   person: PersonView,
   /** The account that the session acts on: the person's own, or an organisation. */
   account: AccountView,
-  /** The person's permissions on it. */
   permissions: Type.Array(Type.Enum([...PERMISSIONS])),
   /** The person's own account, then their organisations by name. */
   accounts: Type.Array(ActableAccount),
@@ -225,7 +224,6 @@ export const OperatorSession = Type.Object({
   operator_id: Type.String(),
   operator_name: Type.String(),
   role: OperatorRoleName,
-  /** The roles that have each permission. */
   permissions: RolesByPermission,
   /** The admin key used for sign-in; null after single sign-on. */
   key_id: nullable(Type.String()),

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { GROUP_SCOPES } from '../billing/group-scopes.ts'
-import { nullable } from './request-fields.ts'
+import { nullable, optional } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 export const USAGE_GROUPS = ['day', 'model', 'key', ...GROUP_SCOPES] as const
@@ -20,13 +20,13 @@ export const UsageRowView = Type.Object({
   day: Type.Optional(Type.String()),
   model: Type.Optional(Type.String()),
   key_id: Type.Optional(Type.String()),
-  key_name: Type.Optional(nullable(Type.String())),
+  key_name: optional(Type.String()),
   /** Null: calls of no project. */
-  project: Type.Optional(nullable(Type.String())),
+  project: optional(Type.String()),
   /** `<tag>=<value>`; null: calls that name none. */
-  tag: Type.Optional(nullable(Type.String())),
+  tag: optional(Type.String()),
   /** The end user; null: calls that name none. */
-  user: Type.Optional(nullable(Type.String())),
+  user: optional(Type.String()),
   /** Of these three: all but the hundred that cost the most, as one row. */
   is_other: Type.Optional(Type.Boolean()),
 })

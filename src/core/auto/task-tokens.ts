@@ -12,7 +12,6 @@ export interface TaskTokens {
   date: string
 }
 
-/** Expected tokens of a completion by kind of task. */
 export type CompletionTokens = Partial<Record<TaskKind, number>>
 
 /** Tokens of a task at each effort, as a multiple of `medium`: the medians of the models published at several. */

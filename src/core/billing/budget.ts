@@ -56,7 +56,6 @@ export const accountBudget = (accountId: string): BudgetHolder => ({
   id: accountId,
 })
 
-/** The budgets of the groups of a call. */
 export const groupBudgets = (accountId: string, named: readonly string[]): BudgetHolder[] =>
   GROUP_SCOPES.flatMap((scope) => {
     const id = groupOf(named, scope)

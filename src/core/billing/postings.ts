@@ -75,7 +75,6 @@ export const capturePosting = (
 export const freeCreditPosting = (accountId: string, amountPico: PicoUsd): Posting =>
   transfer(accountId, 'free_credit', accountId, 'promotional_credit', amountPico)
 
-/** An operator's credit to an account. */
 export const creditPosting = (eventId: string, accountId: string, amountPico: PicoUsd): Posting =>
   transfer(eventId, 'credit', accountId, 'adjustments', amountPico)
 

@@ -29,7 +29,6 @@ export function unchargedCost({ attempts, status }: SettlementRecord): Uncharged
   return { unchargedPico, causedPico }
 }
 
-/** Limits of an account's uncharged cost. */
 export interface UnchargedCostLimits {
   /** Percentage of its charges. */
   percent: number

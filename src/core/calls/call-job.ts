@@ -151,7 +151,6 @@ export function startingWith(envelope: CallEnvelope, first: number): CallEnvelop
   return { ...envelope, candidates: [moved, ...candidates.filter((candidate) => candidate !== moved)] }
 }
 
-/** One attempt at one offer. */
 export interface AttemptRecord {
   offerId: string
   /** `ok`, or the failure's kind. */
@@ -203,7 +202,6 @@ export interface SettlementRecord {
   /** The candidate that served; null if nothing was delivered. */
   served: ServedBy | null
   usage: Usage
-  /** The source of the usage. */
   usageSource: 'upstream' | 'counted' | 'estimated' | 'none'
   /** The provider reported impossible usage, and our count replaced it. */
   usageClamped: boolean

@@ -76,7 +76,6 @@ export const failedCall = (
   { attempts, firstTokenAt, isUnanswered }: CallFacts = { attempts: [], firstTokenAt: null },
 ): FailedCall => ({ status: 'failed', error, attempts, firstTokenAt, isUnanswered })
 
-/** The frame that ends a call. */
 export function lastFrameOf(
   outcome: CallOutcome,
   envelope: Pick<CallEnvelope, 'stream' | 'extended' | 'candidates'>,

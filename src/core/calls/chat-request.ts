@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../api/request-fields.ts'
+import { optional } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import type { RoutingProfile } from '../auto/routing-profiles.ts'
 import { type Fields, isObject } from '../json/json-object.ts'
@@ -91,16 +91,11 @@ const SCHEMA_CHARS_MAX = 1024 * 1024
 
 /** The tools in the format of each wire. */
 export const toolDefinitions = (documented?: string) =>
-  Type.Optional(
-    nullable(
-      Type.Array(
-        Type.Unsafe<Record<string, unknown>>({ type: 'object', ...(documented && { documented }) }),
-        {
-          maxItems: MAX_TOOLS,
-          errorMessage: `\`tools\` must be an array of at most ${MAX_TOOLS} tool definitions.`,
-        },
-      ),
-    ),
+  optional(
+    Type.Array(Type.Unsafe<Record<string, unknown>>({ type: 'object', ...(documented && { documented }) }), {
+      maxItems: MAX_TOOLS,
+      errorMessage: `\`tools\` must be an array of at most ${MAX_TOOLS} tool definitions.`,
+    }),
   )
 
 /** The outer shape of a chat completion's body. Other top-level fields are accepted and dropped. */
@@ -118,19 +113,17 @@ export const ChatBody = Type.Object(
     temperature: CHAT_PARAMETERS.temperature,
     top_p: CHAT_PARAMETERS.top_p,
     tools: toolDefinitions(),
-    response_format: Type.Optional(
-      nullable(
-        Type.Object(
-          { type: Type.String() },
-          { errorMessage: '`response_format` must be an object with a `type`.' },
-        ),
+    response_format: optional(
+      Type.Object(
+        { type: Type.String() },
+        { errorMessage: '`response_format` must be an object with a `type`.' },
       ),
     ),
     model: CHAT_PARAMETERS.model,
     models: CHAT_PARAMETERS.models,
-    stream: Type.Optional(nullable(Type.Boolean())),
+    stream: optional(Type.Boolean()),
     max_tokens: CHAT_PARAMETERS.max_tokens,
-    max_completion_tokens: Type.Optional(nullable(tokenLimit)),
+    max_completion_tokens: optional(tokenLimit),
     routing_profile: CHAT_PARAMETERS.routing_profile,
     provider: CHAT_PARAMETERS.provider,
   },
@@ -241,11 +234,9 @@ export function textLength({ content, tool_calls: calls = [] }: ChatMessage): nu
   return content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), ofCalls)
 }
 
-/** The error for a body that is nested deeper than MAX_NESTING. */
 export const nestedTooDeep = (): ApiError =>
   invalid(undefined, `The request body may be nested at most ${MAX_NESTING} levels deep.`)
 
-/** The error for a body with more names and values than are parsed. */
 export const tooManyValues = (max: number): ApiError =>
   invalid(undefined, `The request body may contain at most ${max} names and values.`)
 

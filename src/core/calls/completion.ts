@@ -157,7 +157,6 @@ export function deltaText(delta: Delta): string {
   }
 }
 
-/** The message of a whole completion. */
 export interface CompletionMessage {
   content: string | null
   refusal?: string

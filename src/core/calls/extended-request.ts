@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../api/request-fields.ts'
+import { optional } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import { type Fields, isObject } from '../json/json-object.ts'
 import type { ExactJson, SentJson } from '../json/json-text.ts'
@@ -38,9 +38,9 @@ const Definition = Type.Object({
     pattern: FUNCTION_NAME,
     errorMessage: '`{param}` takes 1 to 64 letters, digits, underscores and hyphens.',
   }),
-  description: Type.Optional(nullable(Type.String())),
-  parameters: Type.Optional(nullable(Type.Unsafe<Record<string, unknown>>({ type: 'object' }))),
-  strict: Type.Optional(nullable(Type.Boolean())),
+  description: optional(Type.String()),
+  parameters: optional(Type.Unsafe<Record<string, unknown>>({ type: 'object' })),
+  strict: optional(Type.Boolean()),
 })
 
 const ToolType = Type.Enum(['function'], {
@@ -49,7 +49,7 @@ const ToolType = Type.Enum(['function'], {
 })
 
 const Tool = Type.Object(
-  { type: Type.Optional(nullable(ToolType)), function: Definition },
+  { type: optional(ToolType), function: Definition },
   { errorMessage: { type: 'Each tool must be an object with `type` and `function`.' } },
 )
 
@@ -74,7 +74,7 @@ const FunctionCall = Type.Unsafe<'auto' | 'none' | { name: string } | null>({
   errorMessage: '`function_call` must be none, auto, or the function to call.',
 })
 
-const budget = Type.Optional(nullable(Type.Integer({ minimum: 0 })))
+const budget = optional(Type.Integer({ minimum: 0 }))
 const effort = EXTENDED_PARAMETERS.reasoning_effort
 
 /** The outer shape of an extended chat completion's body. Other top-level fields are dropped. */
@@ -82,39 +82,29 @@ export const ExtendedBody = Type.Object(
   {
     ...ChatBody.properties,
     messages: { ...ChatBody.properties.messages, items: Type.Unknown({ documented: 'ExtendedMessage' }) },
-    tools: Type.Optional(
-      nullable(
-        Type.Array(Tool, {
-          maxItems: MAX_TOOLS,
-          errorMessage: { type: '`tools` must be an array.' },
-        }),
-      ),
+    tools: optional(
+      Type.Array(Tool, {
+        maxItems: MAX_TOOLS,
+        errorMessage: { type: '`tools` must be an array.' },
+      }),
     ),
     tool_choice: Type.Optional(Choice),
-    parallel_tool_calls: Type.Optional(nullable(Type.Boolean())),
-    functions: Type.Optional(nullable(Type.Array(Definition, { maxItems: MAX_TOOLS }))),
+    parallel_tool_calls: optional(Type.Boolean()),
+    functions: optional(Type.Array(Definition, { maxItems: MAX_TOOLS })),
     function_call: Type.Optional(FunctionCall),
     stop: EXTENDED_PARAMETERS.stop,
     seed: EXTENDED_PARAMETERS.seed,
-    n: Type.Optional(
-      nullable(
-        Type.Integer({ minimum: 1, maximum: 1, errorMessage: '`n` must be 1: a call has one completion.' }),
-      ),
+    n: optional(
+      Type.Integer({ minimum: 1, maximum: 1, errorMessage: '`n` must be 1: a call has one completion.' }),
     ),
     presence_penalty: EXTENDED_PARAMETERS.presence_penalty,
     frequency_penalty: EXTENDED_PARAMETERS.frequency_penalty,
-    logprobs: Type.Optional(nullable(Type.Boolean())),
-    top_logprobs: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: 20 }))),
+    logprobs: optional(Type.Boolean()),
+    top_logprobs: optional(Type.Integer({ minimum: 0, maximum: 20 })),
     reasoning_effort: effort,
-    reasoning: Type.Optional(
-      nullable(Type.Object({ effort, max_tokens: budget, enabled: Type.Optional(nullable(Type.Boolean())) })),
-    ),
-    thinking: Type.Optional(
-      nullable(Type.Object({ type: Type.Optional(nullable(Type.String())), budget_tokens: budget })),
-    ),
-    stream_options: Type.Optional(
-      nullable(Type.Object({ include_usage: Type.Optional(nullable(Type.Boolean())) })),
-    ),
+    reasoning: optional(Type.Object({ effort, max_tokens: budget, enabled: optional(Type.Boolean()) })),
+    thinking: optional(Type.Object({ type: optional(Type.String()), budget_tokens: budget })),
+    stream_options: optional(Type.Object({ include_usage: optional(Type.Boolean()) })),
   },
   { errorMessage: { type: 'The request body must be a JSON object.' } },
 )

@@ -59,7 +59,6 @@ export function declaredTools(request: NativeRequest): Fields[] {
   return own.filter((tool) => !isLater(tool) || found.has(tool.name))
 }
 
-/** The types of the tools of the maker in a request. */
 export const makersTypes = (request: NativeRequest): string[] =>
   toolsOf(request).flatMap((tool) => (isOwnTool(tool) ? [] : String(tool.type)))
 

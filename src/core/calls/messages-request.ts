@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../api/request-fields.ts'
+import { optional } from '../api/request-fields.ts'
 import type { RoutingProfile } from '../auto/routing-profiles.ts'
 import { isObject } from '../json/json-object.ts'
 import type { SentJson } from '../json/json-text.ts'
@@ -48,9 +48,7 @@ export interface NativeContent {
 }
 
 const object = (name: string) =>
-  Type.Optional(
-    nullable(Type.Object({}, { additionalProperties: true, errorMessage: `\`${name}\` must be an object.` })),
-  )
+  optional(Type.Object({}, { additionalProperties: true, errorMessage: `\`${name}\` must be an object.` }))
 const { model, models, routing_profile, provider, stream, messages, top_p } = ChatBody.properties
 
 /** The outer shape of a prompt on the messages wire. */
@@ -82,10 +80,10 @@ export const MessagesBody = Type.Object(
     routing_profile,
     provider,
     stream,
-    temperature: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
+    temperature: optional(Type.Number({ minimum: 0, maximum: 1 })),
     top_p,
-    top_k: Type.Optional(nullable(Type.Integer({ minimum: 0 }))),
-    stop_sequences: Type.Optional(nullable(Type.Array(Type.String(), { maxItems: 8_192 }))),
+    top_k: optional(Type.Integer({ minimum: 0 })),
+    stop_sequences: optional(Type.Array(Type.String(), { maxItems: 8_192 })),
   },
   { errorMessage: { type: 'The request body must be a JSON object.' } },
 )

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { nullable } from '../api/request-fields.ts'
+import { optional } from '../api/request-fields.ts'
 import { ROUTING_PROFILES } from '../auto/routing-profiles.ts'
 import { Preferences } from './provider-preferences.ts'
 
@@ -36,25 +36,23 @@ export const tokenLimit = Type.Integer({
   maximum: Number.MAX_SAFE_INTEGER,
   errorMessage: '`{param}` must be an integer of at least 1.',
 })
-const penalty = () => Type.Optional(nullable(Type.Number({ minimum: -2, maximum: 2 })))
+const penalty = () => optional(Type.Number({ minimum: -2, maximum: 2 }))
 
 /** Of every chat completion. */
 export const CHAT_PARAMETERS = {
-  model: Type.Optional(nullable(modelId)),
-  models: Type.Optional(
-    nullable(
-      Type.Array(modelId, {
-        minItems: 1,
-        maxItems: MAX_MODELS,
-        errorMessage: { type: modelsWording, minItems: modelsWording, maxItems: modelsWording },
-      }),
-    ),
+  model: optional(modelId),
+  models: optional(
+    Type.Array(modelId, {
+      minItems: 1,
+      maxItems: MAX_MODELS,
+      errorMessage: { type: modelsWording, minItems: modelsWording, maxItems: modelsWording },
+    }),
   ),
-  routing_profile: Type.Optional(nullable(Type.Enum([...ROUTING_PROFILES]))),
-  provider: Type.Optional(nullable(Preferences)),
-  max_tokens: Type.Optional(nullable(tokenLimit)),
-  temperature: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 2 }))),
-  top_p: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
+  routing_profile: optional(Type.Enum([...ROUTING_PROFILES])),
+  provider: optional(Preferences),
+  max_tokens: optional(tokenLimit),
+  temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
+  top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
 }
 
 /** Of chat completions of the extended contract. */
@@ -69,10 +67,8 @@ export const EXTENDED_PARAMETERS = {
       errorMessage: `\`stop\` takes up to 4 texts of 1 to ${STOP_CHARS_MAX} characters.`,
     }),
   ),
-  seed: Type.Optional(
-    nullable(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
-  ),
+  seed: optional(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
   presence_penalty: penalty(),
   frequency_penalty: penalty(),
-  reasoning_effort: Type.Optional(nullable(Type.Enum([...GIVEN_EFFORTS]))),
+  reasoning_effort: optional(Type.Enum([...GIVEN_EFFORTS])),
 }

@@ -69,7 +69,6 @@ export function withReferencedItems(
   return input.map((item) => (isReference(item) ? (known.get(item.id) ?? item) : item))
 }
 
-/** The ids that an input refers to. */
 export const referencedItems = (input: string | readonly unknown[]): string[] =>
   typeof input === 'string' ? [] : input.filter(isReference).map(({ id }) => id)
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../api/request-fields.ts'
+import { optional } from '../api/request-fields.ts'
 import { isObject } from '../json/json-object.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError, invalid } from '../kernel/errors.ts'
@@ -31,9 +31,9 @@ const Format = Type.Object(
   {
     type: Type.Enum(['text', 'json_object', 'json_schema']),
     name: Type.Optional(Type.String()),
-    description: Type.Optional(nullable(Type.String())),
+    description: optional(Type.String()),
     schema: Type.Optional(Type.Unsafe<Record<string, unknown>>({ type: 'object' })),
-    strict: Type.Optional(nullable(Type.Boolean())),
+    strict: optional(Type.Boolean()),
   },
   { errorMessage: { type: '`text.format` must be an object with a `type`.' } },
 )
@@ -50,34 +50,28 @@ export const ResponsesBody = Type.Object(
       documented: 'ResponsesInput',
       errorMessage: '`input` is required: a text, or an array of at least one item.',
     }),
-    instructions: Type.Optional(nullable(Type.String())),
-    tools: Type.Optional(
-      nullable(
-        Type.Array(Type.Unsafe<Record<string, unknown>>({ type: 'object', documented: 'ResponsesTool' }), {
-          errorMessage: { type: '`tools` must be an array.' },
-        }),
-      ),
+    instructions: optional(Type.String()),
+    tools: optional(
+      Type.Array(Type.Unsafe<Record<string, unknown>>({ type: 'object', documented: 'ResponsesTool' }), {
+        errorMessage: { type: '`tools` must be an array.' },
+      }),
     ),
     tool_choice: Type.Optional(Type.Unknown({ documented: 'ResponsesToolChoice' })),
-    parallel_tool_calls: Type.Optional(nullable(Type.Boolean())),
+    parallel_tool_calls: optional(Type.Boolean()),
     max_output_tokens: ChatBody.properties.max_tokens,
     temperature: ChatBody.properties.temperature,
     top_p: ChatBody.properties.top_p,
-    include: Type.Optional(
-      nullable(
-        Type.Array(Type.String(), {
-          description:
-            '`reasoning.encrypted_content`: reasoning items can be passed back. `message.output_text.logprobs`: log probabilities. Others are ignored',
-        }),
-      ),
+    include: optional(
+      Type.Array(Type.String(), {
+        description:
+          '`reasoning.encrypted_content`: reasoning items can be passed back. `message.output_text.logprobs`: log probabilities. Others are ignored',
+      }),
     ),
-    text: Type.Optional(nullable(Type.Object({ format: Type.Optional(nullable(Format)) }))),
-    reasoning: Type.Optional(
-      nullable(
-        Type.Object({
-          effort: Type.Optional(nullable(Type.String({ documented: { enum: [...GIVEN_EFFORTS, null] } }))),
-        }),
-      ),
+    text: optional(Type.Object({ format: optional(Format) })),
+    reasoning: optional(
+      Type.Object({
+        effort: optional(Type.String({ documented: { enum: [...GIVEN_EFFORTS, null] } })),
+      }),
     ),
     model: ChatBody.properties.model,
     top_logprobs: ExtendedBody.properties.top_logprobs,
@@ -85,18 +79,14 @@ export const ResponsesBody = Type.Object(
     routing_profile: ChatBody.properties.routing_profile,
     provider: ChatBody.properties.provider,
     stream: ChatBody.properties.stream,
-    store: Type.Optional(
-      nullable(
-        Type.Boolean({ description: 'Default true: the response can be read and continued for 30 days' }),
-      ),
+    store: optional(
+      Type.Boolean({ description: 'Default true: the response can be read and continued for 30 days' }),
     ),
-    background: Type.Optional(
-      nullable(Type.Boolean({ description: 'Returns at once; the response is read by its id' })),
+    background: optional(Type.Boolean({ description: 'Returns at once; the response is read by its id' })),
+    previous_response_id: optional(
+      Type.String({ maxLength: 200, description: 'The stored response that this one continues' }),
     ),
-    previous_response_id: Type.Optional(
-      nullable(Type.String({ maxLength: 200, description: 'The stored response that this one continues' })),
-    ),
-    metadata: Type.Optional(nullable(Metadata)),
+    metadata: optional(Metadata),
     conversation: Type.Optional(Type.Unknown({ documented: { type: 'null' } })),
     prompt: Type.Optional(Type.Unknown({ documented: { type: 'null' } })),
   },

@@ -6,7 +6,6 @@ import { type HostedTool, isSendable } from './hosted-tools.ts'
 import { FUNCTION } from './read-members.ts'
 import { pick } from './responses-items.ts'
 
-/** A tool as its client declares it. */
 export interface DeclaredTool {
   namespace?: string
   name: string
@@ -110,7 +109,6 @@ export const addedTools = (input: string | readonly unknown[]): Fields[] =>
           : [],
       )
 
-/** A tool and its path in the body. */
 interface PlacedTool {
   path: string
   within: { namespace?: string }

@@ -311,7 +311,6 @@ export interface CatalogSnapshot {
   autoPointUsd?: Partial<PointPrices>
 }
 
-/** Whether it has a shared offer. */
 export const isAvailable = (model: Model): boolean => model.offers.some((offer) => offer.shared)
 
 /** Orders models by list price, three prompt tokens to one completion token, then by id. */

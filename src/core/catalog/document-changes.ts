@@ -9,7 +9,6 @@ export function documentChanges(before: unknown, after: unknown): string[] {
     .map((path) => `${path}: ${old.get(path) ?? 'none'} → ${now.get(path) ?? 'none'}`)
 }
 
-/** The values of a document by their paths. */
 function valuesOf(document: unknown): Map<string, string> {
   const values = new Map<string, string>()
   const visit = (value: unknown, path: string): void => {

@@ -1,7 +1,6 @@
 export interface ListingState {
   /** Upstream models we offer and it does not list → number of consecutive lists without them. */
   missing: Record<string, number>
-  /** Models it lists. */
   listed: number
   /** Some of the models that it lists and we do not offer. */
   appeared: string[]

@@ -73,7 +73,6 @@ export const accountShare = (breakerFailures: number): number =>
 export const isOfOffer = (subject: string, offerId: string): boolean =>
   subject === offerId || subject.startsWith(`${offerId}${KINDS_MARK}`)
 
-/** The state of an entry at a time. */
 export function breakerState(entry: BreakerEntry | undefined, nowMs: number): BreakerState {
   if (entry === undefined) return 'closed'
   return nowMs < entry.untilMs ? 'open' : 'half-open'

@@ -17,7 +17,6 @@ export interface KeyHealthEntry {
 
 const KEY_MARK = '#key:'
 
-/** The subject of a key at one offer. */
 export const keySubject = (offerId: string, keyId: string): string => `${offerId}${KEY_MARK}${keyId}`
 
 /** The subject of a key at all offers of a provider. Its provider is that of an offer with this id. */

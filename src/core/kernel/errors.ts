@@ -43,7 +43,6 @@ const CATALOGUE = {
 
 export type ErrorCode = keyof typeof CATALOGUE
 
-/** The HTTP status of an error code. */
 export const statusOfCode = (code: ErrorCode): number => CATALOGUE[code][0]
 
 export interface ErrorDetails {

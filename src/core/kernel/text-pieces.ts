@@ -36,7 +36,6 @@ function pieceEnd(text: string, start: number): number {
 const isGap = (code: number): boolean => code === SPACE || code === LINE_FEED
 const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff
 
-/** A sample of a text. */
 export interface TextSample {
   texts: string[]
   /** Characters in `texts`. */

@@ -1,4 +1,3 @@
-/** A parsed data URL. */
 export interface DataUrl {
   /** Lowercase, without parameters; empty if the URL has none. */
   mediaType: string

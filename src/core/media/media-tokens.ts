@@ -14,7 +14,6 @@ import type { ImageRule, MediaRules } from './media-rules.ts'
 /** Tokens of media in a prompt, by modality; absent modalities have none. */
 export type ModalityTokens = Partial<Record<MediaPart['type'], number>>
 
-/** A model's tokens for the media of a prompt. */
 export interface MediaTokens {
   /** Upper bounds by modality; each may reach the context window, which limits the whole prompt. */
   bound: ModalityTokens
@@ -44,7 +43,6 @@ export function mediaTokens(parts: readonly MediaPart[], rules: MediaRules, wind
   return { bound, likely }
 }
 
-/** Sum over all modalities. */
 export const sumOfTokens = (tokens: ModalityTokens = {}): number =>
   Object.values(tokens).reduce((sum, one) => sum + one, 0)
 

@@ -65,7 +65,6 @@ export interface PaymentBasis {
   opened: boolean
 }
 
-/** Number of refunds that failed. */
 export const failedRefunds = (facts: readonly PaymentFact[]): number =>
   new Set(facts.flatMap((fact) => (fact.kind === 'refund' && fact.failed ? [fact.refundId] : []))).size
 

@@ -71,7 +71,6 @@ export function parseCounter(field: string): { offerId: string; counter: Counter
   return { offerId, counter: { kind, bucket } }
 }
 
-/** The counts of one offer in one slot. */
 export interface SlotCounts {
   endings: Record<AttemptEnding, number>
   cache: CacheUse
@@ -90,7 +89,6 @@ export const emptyCounts = (): SlotCounts => ({
 const isCachePart = (kind: Counter['kind']): kind is keyof CacheUse =>
   CACHE_PARTS.some((part) => part === kind)
 
-/** Adds to a slot's counts. */
 export function addCount(counts: SlotCounts, counter: Counter, count: number): void {
   if ('bucket' in counter) {
     const buckets = counter.kind === 'speed' ? counts.speed : counts.firstToken

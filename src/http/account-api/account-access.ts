@@ -11,7 +11,6 @@ import { reportSlots, type Slots } from '../slots.ts'
 import type { CallReader } from './call-view.ts'
 import { createRecordKeyAction } from './record-key-action.ts'
 
-/** The requester of an account's data. */
 export interface Requester {
   accountId: string
   /** The owner that limits count the request for: the account, or an admin key, which has none. */
@@ -120,7 +119,6 @@ export const bySession = (
   record: (request, action, target, details) => app.recordAction(request, action, target, details),
 })
 
-/** The reader of calls for a key. */
 export const callReader = (key: KeyRecord): CallReader => (key.kind === 'admin' ? 'operator' : 'owner')
 
 /** The parameter by which an admin key names an account. */

@@ -135,7 +135,6 @@ async function objectBody(request: FastifyRequest): Promise<void> {
   if (Object(request.body) !== request.body || Array.isArray(request.body)) request.body = {}
 }
 
-/** The options of a top-up. */
 export const topUpOptions = ({ payments: { rails }, limits }: TopUpServices): TopUpOptions => ({
   presets_usd: [...TOP_UP_PRESETS_USD],
   min_usd: formatUsd(parseUsd(limits.topUpMinUsd)),

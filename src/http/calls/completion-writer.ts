@@ -12,7 +12,6 @@ import type { StoredBody } from '../../platform/body-store/body-store.ts'
  * never names the target.
  */
 
-/** Writes the completion of one call. */
 export interface CompletionWriter extends CallSink {
   /** The body of the response; null if the writer has taken over the connection. Rejects with ApiError. */
   readonly body: Promise<string | WholeBody | null>

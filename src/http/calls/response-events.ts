@@ -95,6 +95,5 @@ const callDelta = ({ id, call_id: callId }: StoredItem, text: string): Delta => 
   ],
 ]
 
-/** One event as text. */
 export const eventText = ([type, fields]: OutputEvent, sequence: number): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence, ...fields })}\n\n`

@@ -78,7 +78,6 @@ export interface LoggedCall extends Pick<StandardKey, 'accountId' | 'keyId'> {
 export interface CallServices {
   /** What the calls of an account need, by its shard. */
   pathOf: (accountId: string) => StartCallDependencies
-  /** The store for files of calls. */
   files: BodyStore
   clock: () => number
   logger: Logger

@@ -44,7 +44,6 @@ export function createFolderStorage(folder: string): ObjectStorage {
     }
   }
 
-  /** The files of a call's folder. */
   const filesOf = async (name: string): Promise<ObjectEntry[]> => {
     const files = (await readdir(join(folder, name)).catch(nullIfMissing)) ?? []
     const found = await Promise.all(

@@ -26,7 +26,6 @@ export const minuteOf = (unixMs: number): number => Math.floor(unixMs / MINUTE_M
 export const trafficField = (unixMs: number, figure: string): string =>
   `${Math.floor((unixMs % MINUTE_MS) / 1000)}:${figure}`
 
-/** Adds counts to others. */
 export function addCounts(to: TrafficCounts, more: Iterable<readonly [string, bigint]>): void {
   for (const [figure, count] of more) to.set(figure, (to.get(figure) ?? 0n) + count)
 }

@@ -269,7 +269,6 @@ class BoundedClient extends Client {
   }
 }
 
-/** A pool for plain statements only. */
 export interface PostgresPool extends PlainStatements {
   close(): Promise<void>
 }

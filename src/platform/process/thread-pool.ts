@@ -51,7 +51,6 @@ export class ThreadPool {
     this.#idleMs = idleMs
   }
 
-  /** Number of running threads. */
   get size(): number {
     return this.#pool?.threads.length ?? 0
   }

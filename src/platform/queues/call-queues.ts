@@ -8,7 +8,6 @@ import {
   type SettlementQueue,
 } from './queues.ts'
 
-/** The queues of a shard's calls. */
 export interface CallQueues {
   shard: number
   dispatch: DispatchQueue

@@ -48,7 +48,6 @@ export interface ClaimedJobs<Data> {
   waitAndClaim(): Promise<AwaitedJob<Data>>
   /** Completes jobs, which leave the queue. Returns those whose lock this worker does not hold; they stay. */
   complete(ids: readonly string[]): Promise<string[]>
-  /** Returns a job to the queue. */
   handBack(id: string): Promise<void>
   /** Renews locks. Returns the jobs whose lock this worker does not hold. */
   extendLocks(ids: readonly string[]): Promise<string[]>

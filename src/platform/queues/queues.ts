@@ -113,7 +113,6 @@ export async function enqueueSettlements(
   return jobId
 }
 
-/** Enqueues the settlement of one call. */
 export async function enqueueSettlement(queue: SettlementQueue, record: SettlementRecord): Promise<void> {
   await enqueueSettlements(queue, [record])
 }

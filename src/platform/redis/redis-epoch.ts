@@ -154,7 +154,6 @@ export async function watchEpoch(options: EpochWatchOptions) {
     (error) => logger.warn({ err: error }, 'redis epoch poll failed'),
   )
   return {
-    /** The epoch as last read. */
     current: () => current,
     /** Reads the epoch now. When it resolves, listeners have been called for a new one. Rejects when Redis is away. */
     check,

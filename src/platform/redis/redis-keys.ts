@@ -24,7 +24,6 @@ export const shardOf = (accountId: string, { shards }: Sharded): number =>
 /** The shard whose tag a key has. */
 export const shardOfKey = (key: string): number => Number(/^\{sy:(\d+)\}/.exec(key)?.[1])
 
-/** The numbers of all shards. */
 export const shardNumbers = ({ shards }: Sharded): number[] =>
   Array.from({ length: shards }, (_, shard) => shard)
 

@@ -123,7 +123,6 @@ export interface ReportDependencies {
   keys?: KeyPools | undefined
   /** Receives the durations of all attempts. */
   meter: AttemptMeter
-  /** Clients' BYOK keys. */
   byokKeys: Pick<ByokKeyVault, 'open' | 'note'>
   logger: Logger
 }

@@ -4,7 +4,6 @@ import { type AttemptFailure, attemptFailure } from '../../../core/failover/atte
 import { withTimeout } from '../../../platform/process/with-timeout.ts'
 import type { AttemptPlan } from './attempt-plan.ts'
 
-/** The key of an attempt. */
 type AttemptKey =
   /** The only platform key. */
   | { kind: 'ours' }

@@ -30,7 +30,6 @@ export interface AttemptPlan {
   rescue: 'continue' | 'repeat' | null
   /** Called when the provider says that the key has hardly any requests or tokens left, for so many milliseconds. */
   onNearLimit?: ((restMs: number) => void) | undefined
-  /** Called when content starts to arrive. */
   onFirstContent?: () => void
   /** Called when hardly any tokens arrive; returns whether to try another offer instead. Absent: there is none. */
   leavesDrip?: () => Promise<boolean>

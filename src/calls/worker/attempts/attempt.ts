@@ -31,7 +31,6 @@ import { continueCompletion, repeatCompletion } from './rescue.ts'
 
 interface AttemptDependencies {
   providers: ProviderClients
-  /** Clients' BYOK keys. */
   byokKeys: Pick<ByokKeyVault, 'open'>
   settings: AttemptSettings
   now: () => number

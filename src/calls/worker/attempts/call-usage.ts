@@ -291,7 +291,6 @@ function hiddenTokens(
   return { tokens, isEstimate: tokens > 0 }
 }
 
-/** An attempt with an unfinished completion. */
 export interface UnfinishedAttempt {
   /** Its provider had sent a status of success: it processes the prompt, and bills it. */
   isAccepted: boolean

@@ -84,7 +84,6 @@ export async function completed(
   }
 }
 
-/** The words that a process has logged. */
 const loggedWords = oncePer((_logger: Logger) => new Set<string>())
 const LOGGED_WORDS_MAX = 1_000
 

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { nullable } from '../request-fields.ts'
+import { nullable, optional } from '../request-fields.ts'
 
 const ToolCall = Type.Object({
   id: Type.String(),
@@ -29,7 +29,7 @@ const USAGE = { prompt_tokens: tokens, completion_tokens: tokens, total_tokens: 
 const MESSAGE = {
   role: Type.Literal('assistant'),
   content: nullable(Type.String()),
-  refusal: Type.Optional(nullable(Type.String())),
+  refusal: optional(Type.String()),
   tool_calls: Type.Optional(Type.Array(ToolCall)),
 }
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { nullable } from '../request-fields.ts'
+import { nullable, optional } from '../request-fields.ts'
 import { COST } from './chat-completion.ts'
 
 const STATUS = Type.Enum(['queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled'])
@@ -50,7 +50,7 @@ export const ResponseItem = Type.Union([
     status: STATUS,
     summary: Type.Array(Type.Unknown()),
     content: Type.Array(ResponseContent),
-    encrypted_content: Type.Optional(nullable(Type.String())),
+    encrypted_content: optional(Type.String()),
   }),
   Type.Object({
     id: Type.String(),

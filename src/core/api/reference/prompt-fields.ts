@@ -1,13 +1,11 @@
 import { type TSchema, Type } from 'typebox'
 import { PROVIDER_RESULTS } from '../../calls/makers-tools.ts'
-import { nullable } from '../request-fields.ts'
+import { optional } from '../request-fields.ts'
 
 /**
  * The fields inside prompts, for the API's description only: code validates them, with its own order and error texts.
  */
 
-const optional = <S extends TSchema & { type?: string; enum?: unknown[] }>(schema: S) =>
-  Type.Optional(nullable(schema))
 const oneOf = (...words: string[]) => Type.Enum(words)
 const textOr = (...alternatives: TSchema[]) => Type.Union([Type.String(), ...alternatives])
 const partsOf = (...parts: TSchema[]) => Type.Array(Type.Union(parts), { minItems: 1 })

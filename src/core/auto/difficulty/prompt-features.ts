@@ -7,7 +7,6 @@ interface ScannedPrompt {
   options: string
   asked: TextScan
   offered: TextScan
-  /** Lines of the lettered options. */
   optionLines: string[]
 }
 

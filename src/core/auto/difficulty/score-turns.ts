@@ -194,7 +194,6 @@ export function withoutOptions(weights: Float64Array): Float64Array {
 
 /** The weights as shipped: `difficulty-weights.json`, written by `npm run router:train`. */
 export interface WeightsDocument {
-  /** The training data. */
   data: string
   /** By feature: mean and scale over the training data, then the weights of its inputs, in the order of INPUTS_OF. */
   features: Record<string, number[]>

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../../api/request-fields.ts'
+import { optional } from '../../api/request-fields.ts'
 import type { RoutingProfile } from '../../auto/routing-profiles.ts'
 import type { Model, ModelKind, Offer, Wire } from '../../catalog/catalog.ts'
 import { ApiError } from '../../kernel/errors.ts'
@@ -148,11 +148,11 @@ export const RESULT_KIND = {
 } as const
 
 /** The body fields of every call for a result. */
-export const RESULT_FIELDS = { model: modelId, provider: Type.Optional(nullable(Preferences)) }
+export const RESULT_FIELDS = { model: modelId, provider: optional(Preferences) }
 export const OBJECT_BODY = { errorMessage: { type: 'The request body must be a JSON object.' } }
 
-export const ONLY_WHOLE = Type.Optional(
-  nullable(Type.Literal(false, { errorMessage: '`{param}` must be false: responses are sent as a whole.' })),
+export const ONLY_WHOLE = optional(
+  Type.Literal(false, { errorMessage: '`{param}` must be false: responses are sent as a whole.' }),
 )
 
 /** The request of a call for a result. */

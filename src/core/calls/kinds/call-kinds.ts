@@ -46,15 +46,12 @@ const CALL_KINDS: { [K in Kind]: CallKind<ContentOf<K>> } = {
 export const kindOf = (content: CallContent): CallKind<CallContent> =>
   CALL_KINDS[content.kind] as CallKind<CallContent>
 
-/** The messages of a content that has any. */
 export const messagesOf = (content: CallContent): readonly ChatMessage[] =>
   'messages' in content ? content.messages : []
 
-/** The parameters of a content that has any. */
 export const parametersOf = (content: CallContent): SamplingParameters =>
   'parameters' in content ? content.parameters : {}
 
-/** A content without some of its parameters. */
 export const withoutParameters = <Content extends CallContent>(
   content: Content,
   names: readonly string[],

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../../api/request-fields.ts'
+import { optional } from '../../api/request-fields.ts'
 import type { Model } from '../../catalog/catalog.ts'
 import { invalid } from '../../kernel/errors.ts'
 import type { RequestOf } from '../call-request.ts'
@@ -42,8 +42,8 @@ export const EmbeddingsBody = Type.Object(
       description: 'A text, texts, token ids, or lists of token ids',
       documented: 'EmbeddingsInput',
     }),
-    dimensions: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: DIMENSIONS_MAX }))),
-    encoding_format: Type.Optional(nullable(Type.Enum([...ENCODINGS]))),
+    dimensions: optional(Type.Integer({ minimum: 1, maximum: DIMENSIONS_MAX })),
+    encoding_format: optional(Type.Enum([...ENCODINGS])),
   },
   OBJECT_BODY,
 )

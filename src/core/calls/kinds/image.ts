@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../../api/request-fields.ts'
+import { optional } from '../../api/request-fields.ts'
 import type { Model } from '../../catalog/catalog.ts'
 import { invalid } from '../../kernel/errors.ts'
 import type { RequestOf } from '../call-request.ts'
@@ -50,25 +50,19 @@ const SOURCES_MAX = 16
 const FIELDS = {
   ...RESULT_FIELDS,
   prompt: Type.String({ minLength: 1, maxLength: PROMPT_CHARS_MAX }),
-  n: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: IMAGES_MAX }))),
-  size: Type.Optional(
-    nullable(
-      Type.String({
-        pattern: '^(auto|[1-9]\\d{1,3}x[1-9]\\d{1,3})$',
-        errorMessage: '`{param}` must be `auto` or a size such as `1024x1024`.',
-      }),
-    ),
+  n: optional(Type.Integer({ minimum: 1, maximum: IMAGES_MAX })),
+  size: optional(
+    Type.String({
+      pattern: '^(auto|[1-9]\\d{1,3}x[1-9]\\d{1,3})$',
+      errorMessage: '`{param}` must be `auto` or a size such as `1024x1024`.',
+    }),
   ),
-  quality: Type.Optional(
-    nullable(Type.Enum([AUTO, 'low', 'medium', 'high', 'xhigh', 'max', 'standard', 'hd'])),
+  quality: optional(Type.Enum([AUTO, 'low', 'medium', 'high', 'xhigh', 'max', 'standard', 'hd'])),
+  background: optional(Type.Enum([...BACKGROUNDS])),
+  response_format: optional(
+    Type.Enum(['b64_json'], { errorMessage: '`{param}` must be b64_json: images are not hosted here.' }),
   ),
-  background: Type.Optional(nullable(Type.Enum([...BACKGROUNDS]))),
-  response_format: Type.Optional(
-    nullable(
-      Type.Enum(['b64_json'], { errorMessage: '`{param}` must be b64_json: images are not hosted here.' }),
-    ),
-  ),
-  output_format: Type.Optional(nullable(Type.Enum(['png']))),
+  output_format: optional(Type.Enum(['png'])),
   stream: ONLY_WHOLE,
 }
 
@@ -78,7 +72,7 @@ const FIELDS = {
  */
 export const ImageGenerationBody = Type.Object({
   ...FIELDS,
-  style: Type.Optional(nullable(Type.Enum([...STYLES]))),
+  style: optional(Type.Enum([...STYLES])),
 })
 type ImageGenerationBody = Static<typeof ImageGenerationBody>
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../../api/request-fields.ts'
+import { optional } from '../../api/request-fields.ts'
 import { isObject } from '../../json/json-object.ts'
 import { invalid } from '../../kernel/errors.ts'
 import type { RequestOf } from '../call-request.ts'
@@ -30,7 +30,7 @@ export const DEFAULT_MODERATION_MODEL = 'omni-moderation-latest'
 /** The body of POST /v1/moderations. Other top-level fields are accepted and dropped. */
 export const ModerationsBody = Type.Object(
   {
-    model: Type.Optional(nullable(modelId)),
+    model: optional(modelId),
     provider: RESULT_FIELDS.provider,
     input: Type.Unknown({
       description: 'A text, texts, or the parts of one content',

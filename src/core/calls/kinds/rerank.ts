@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../../api/request-fields.ts'
+import { optional } from '../../api/request-fields.ts'
 import { isObject } from '../../json/json-object.ts'
 import { invalid } from '../../kernel/errors.ts'
 import type { RequestOf } from '../call-request.ts'
@@ -39,8 +39,8 @@ export const RerankBody = Type.Object(
       maxItems: DOCUMENTS_MAX,
       errorMessage: `\`documents\` must be an array of 1 to ${DOCUMENTS_MAX} texts.`,
     }),
-    top_n: Type.Optional(nullable(Type.Integer({ minimum: 1 }))),
-    return_documents: Type.Optional(nullable(Type.Boolean())),
+    top_n: optional(Type.Integer({ minimum: 1 })),
+    return_documents: optional(Type.Boolean()),
   },
   OBJECT_BODY,
 )

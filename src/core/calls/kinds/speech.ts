@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../../api/request-fields.ts'
+import { optional } from '../../api/request-fields.ts'
 import { invalid } from '../../kernel/errors.ts'
 import type { RequestOf } from '../call-request.ts'
 import { type CallKind, RESULT_FIELDS, RESULT_KIND, resultNeeds, resultRequest } from './call-kind.ts'
@@ -24,7 +24,6 @@ const MEDIA_TYPES: Record<SpeechFormat, string> = {
   pcm: 'audio/pcm',
 }
 
-/** The media type of speech. */
 export const speechType = ({ format }: Pick<SpeechContent, 'format'>): string => MEDIA_TYPES[format]
 
 const CHARS_MAX = 4_096
@@ -37,14 +36,12 @@ export const SpeechBody = Type.Object({
   ...RESULT_FIELDS,
   input: Type.String({ minLength: 1 }),
   voice: Type.String({ minLength: 1, maxLength: 64, pattern: '^[\\w-]+$' }),
-  response_format: Type.Optional(nullable(Type.Enum([...FORMATS]))),
-  speed: Type.Optional(nullable(Type.Number({ minimum: 0.25, maximum: 4 }))),
-  instructions: Type.Optional(
-    nullable(
-      Type.Enum([''], { errorMessage: '`{param}` is not supported: its price is not that of the text.' }),
-    ),
+  response_format: optional(Type.Enum([...FORMATS])),
+  speed: optional(Type.Number({ minimum: 0.25, maximum: 4 })),
+  instructions: optional(
+    Type.Enum([''], { errorMessage: '`{param}` is not supported: its price is not that of the text.' }),
   ),
-  stream_format: Type.Optional(nullable(Type.Enum(['audio']))),
+  stream_format: optional(Type.Enum(['audio'])),
 })
 
 /** Throws ApiError `invalid_request`. */

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../../api/request-fields.ts'
+import { optional } from '../../api/request-fields.ts'
 import { invalid } from '../../kernel/errors.ts'
 import { audioFileLength } from '../../media/audio-length.ts'
 import type { RequestOf } from '../call-request.ts'
@@ -44,25 +44,21 @@ const PROMPT_CHARS_MAX = 32_000
 /** The form fields of POST /v1/audio/translations, without the file. */
 const TranslationFields = Type.Object({
   ...RESULT_FIELDS,
-  prompt: Type.Optional(nullable(Type.String({ maxLength: PROMPT_CHARS_MAX }))),
-  response_format: Type.Optional(nullable(Type.Enum([...FORMATS]))),
-  temperature: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
+  prompt: optional(Type.String({ maxLength: PROMPT_CHARS_MAX })),
+  response_format: optional(Type.Enum([...FORMATS])),
+  temperature: optional(Type.Number({ minimum: 0, maximum: 1 })),
 })
 
 /** The form fields of POST /v1/audio/transcriptions, without the file. */
 const TranscriptionFields = Type.Object({
   ...TranslationFields.properties,
-  language: Type.Optional(
-    nullable(
-      Type.String({
-        pattern: '^[a-zA-Z]{2,3}(-[a-zA-Z]{2,4})?$',
-        errorMessage: '`{param}` must be a code such as `en`.',
-      }),
-    ),
+  language: optional(
+    Type.String({
+      pattern: '^[a-zA-Z]{2,3}(-[a-zA-Z]{2,4})?$',
+      errorMessage: '`{param}` must be a code such as `en`.',
+    }),
   ),
-  timestamp_granularities: Type.Optional(
-    nullable(Type.Array(Type.Enum([...GRANULARITIES]), { maxItems: 2 })),
-  ),
+  timestamp_granularities: optional(Type.Array(Type.Enum([...GRANULARITIES]), { maxItems: 2 })),
   stream: ONLY_WHOLE,
 })
 

@@ -218,7 +218,6 @@ const developersOf = oncePer(
     new Set([...models.values()].map(({ vendor }) => vendor)),
 )
 
-/** The providers of a catalog by their ids. */
 const providersOf = oncePer(
   ({ offers }: CatalogSnapshot): ReadonlyMap<string, Provider> =>
     new Map([...offers.values()].map(({ provider }) => [provider.id, provider])),

@@ -10,7 +10,6 @@ import { formatUsd, formatUsdOrNull } from '../../../core/kernel/money.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
 import { actingOn } from '../../plugins/session.ts'
 
-/** The monthly spend cap of an account. */
 export const spendCapRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { monthlyBudgets, clock } = app.accounts
   const { reports } = app.billing

@@ -7,7 +7,6 @@ import { ApiError } from '../../../core/kernel/errors.ts'
 import { OfId } from '../../page.ts'
 import { signedIn } from '../../plugins/session.ts'
 
-/** The sessions of an account, and ending them. */
 export const sessionListRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { sessions } = app.accounts
   const ofSession = { onRequest: [app.requireSession] }
