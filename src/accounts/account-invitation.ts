@@ -1,9 +1,9 @@
+import { DAY_MS } from '../core/kernel/time.ts'
 import type { Account } from './account-store.ts'
-import type { EmailTokenStore } from './email-token-store.ts'
+import { type EmailTokenStore, INVITATION_DAYS } from './email-token-store.ts'
 
 /** How long an invitation to choose a password is valid. */
-export const INVITATION_DAYS = 7
-const INVITATION_MS = INVITATION_DAYS * 24 * 3_600_000
+const INVITATION_MS = INVITATION_DAYS * DAY_MS
 
 /** How an invitation is sent: in a message, or as a link that the operator passes on. */
 export type InvitationDelivery =

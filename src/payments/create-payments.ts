@@ -3,29 +3,20 @@ import type { HoldStore } from '../billing/holds/hold-store.ts'
 import { createBalanceStore } from '../billing/ledger/balance-store.ts'
 import type { Config } from '../config.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
-import { type AdvancePayment, createAdvancePayment } from './advance-payment.ts'
-import { type AutoTopUpStore, createAutoTopUpStore } from './auto-top-up-store.ts'
+import { createAdvancePayment } from './advance-payment.ts'
+import { createAutoTopUpStore } from './auto-top-up-store.ts'
 import { createDevelopmentRail } from './development-rail.ts'
-import { createInvoiceStore, type InvoiceStore } from './invoices/invoice-store.ts'
-import { createPaymentEventStore, type PaymentEventStore } from './payment-event-store.ts'
+import { createInvoiceStore } from './invoices/invoice-store.ts'
+import { createPaymentEventStore } from './payment-event-store.ts'
 import type { PaymentRail, PaymentRails } from './payment-rail.ts'
-import { createPaymentStore, type PaymentStore } from './payment-store.ts'
+import { createPaymentStore } from './payment-store.ts'
 import { createPaypalRail } from './paypal-rail.ts'
-import { createSavedCardService, type SavedCardService } from './saved-card-service.ts'
+import { createSavedCardService } from './saved-card-service.ts'
 import { createStripeRail } from './stripe-rail.ts'
-import { createTopUpService, type TopUpService } from './top-up-service.ts'
+import { createTopUpService } from './top-up-service.ts'
 
 /** Everything payments are made of in one process: of top-ups by a rail, saved cards and invoices. */
-export interface Payments {
-  topUps: TopUpService
-  payments: PaymentStore
-  events: PaymentEventStore
-  rails: PaymentRails
-  advance: AdvancePayment
-  cards: SavedCardService
-  autoTopUps: AutoTopUpStore
-  invoices: InvoiceStore
-}
+export type Payments = Awaited<ReturnType<typeof createPayments>>
 
 export interface PaymentsDependencies {
   postgres: Postgres
@@ -41,7 +32,7 @@ export interface PaymentsDependencies {
 export async function createPayments(
   config: PaymentRailsConfig & Pick<Config, 'invoices'>,
   deps: PaymentsDependencies,
-): Promise<Payments> {
+) {
   const { postgres } = deps
   const payments = createPaymentStore(postgres)
   const events = createPaymentEventStore(postgres)

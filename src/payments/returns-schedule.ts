@@ -10,24 +10,18 @@ const TRY_AGAIN_MS = HOUR_MS
 /** The webhooks of younger refunds may still arrive. */
 const WEBHOOK_MS = HOUR_MS
 
-/** The schedule for reconciling refunds and disputes with the rails. */
-export interface ReturnsSchedule {
-  isDue: () => Promise<boolean>
-  run: (stopping: AbortSignal) => Promise<void>
-}
-
 /**
  * Reconciles refunds and disputes with the rails once a day. Redis has the time of the next run; without it, a run is
  * due. It also has the end of the last complete run, where the next one begins; without it, everything is listed.
  */
 export function createReturnsSchedule(
   options: ReturnsDependencies & { redis: Redis; registry: Registry; clock: () => number },
-): ReturnsSchedule {
+) {
   const { redis, rails, logger, clock } = options
   const metrics = createReturnsMetrics(options.registry)
   return {
     isDue: async () => rails.size > 0 && Number((await redis.get(RETURNS_NEXT_AT)) ?? 0) <= clock(),
-    async run(stopping) {
+    async run(stopping: AbortSignal) {
       const untilMs = clock() - WEBHOOK_MS
       const provenText = await redis.get(RETURNS_PROVEN_UNTIL)
       const spans = spansSince(provenText === null ? null : Number(provenText), untilMs)

@@ -15,12 +15,6 @@ import {
 import type { RecoveryCodes } from './recovery-codes.ts'
 import type { TotpStore } from './totp.ts'
 
-/** The second factors of an account. Sign-in requires one of them. */
-export interface SecondFactors {
-  hasTotp: boolean
-  hasPasskeys: boolean
-}
-
 /** A second factor given at sign-in. */
 export type GivenFactor =
   | { kind: 'totp'; code: string }
@@ -59,7 +53,7 @@ interface SecondFactorDependencies extends FactorStores {
 export function createSecondFactor(deps: SecondFactorDependencies) {
   const { totp, passkeys, codes, steps, throttle, passwordCheck, notify } = deps
 
-  const factorsOf = async (accountId: string): Promise<SecondFactors> => {
+  const factorsOf = async (accountId: string) => {
     const [hasTotp, hasPasskeys] = await Promise.all([totp.has(accountId), passkeys.has(accountId)])
     return { hasTotp, hasPasskeys }
   }

@@ -6,17 +6,11 @@ import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { AllowanceStore } from '../holds/allowance-store.ts'
 import type { HoldStore } from '../holds/hold-store.ts'
-import { type CheckResult, type Discrepancy, SAMPLES } from './audit-findings.ts'
+import { type Discrepancy, SAMPLES } from './audit-findings.ts'
 
 const ROWS_AT_ONCE = 500
 const BY_ID = { orderBy: { id: 'asc' }, take: ROWS_AT_ONCE } as const
 const EXACT = 'what Redis lets every budget still spend is the budget less what was spent and the open holds'
-
-/** Compares the allowances of accounts, of their keys, members and groups with the ledger. */
-export interface AllowanceComparison {
-  compare(accountIds: readonly string[]): Promise<void>
-  result(): CheckResult
-}
 
 /**
  * Compares allowances in Redis with the ledger, for the current period and for an hour of the previous one. Exact while
@@ -28,11 +22,11 @@ export function openAllowanceAudit(deps: {
   allowances: Pick<AllowanceStore, 'check'>
   clock: () => number
   forget?: HoldStore['forgetAllowance']
-}): AllowanceComparison {
+}) {
   const { postgres, allowances, clock, forget } = deps
   const found: Discrepancy[] = []
   return {
-    async compare(accountIds) {
+    async compare(accountIds: readonly string[]) {
       if (accountIds.length === 0) return
       for await (const { budget, period, isRevoked } of budgetsOf(accountIds, postgres, clock)) {
         if (isRevoked) {

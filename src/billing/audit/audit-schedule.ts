@@ -25,12 +25,6 @@ export function restAfter(run: { failures: number; durationMs: number }, everyMs
   )
 }
 
-/** When an audit is due, and how it is run. */
-export interface AuditSchedule {
-  isDue: () => Promise<boolean>
-  run: () => Promise<void>
-}
-
 /**
  * Audits the ledger on a schedule and when an operator asks. The first scheduled run comes `everyMs` after the start,
  * or after the last run of any process. Every process waits out the rest that follows a run of any process (see
@@ -44,7 +38,7 @@ export function createAuditSchedule(options: {
   everyMs: number
   logger: Logger
   clock: () => number
-}): AuditSchedule {
+}) {
   const { redis, runs, everyMs, logger, clock } = options
   let nextAt = clock() + everyMs
 

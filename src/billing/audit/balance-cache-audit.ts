@@ -30,11 +30,6 @@ interface BalanceCacheAuditDependencies {
   clock: () => number
 }
 
-interface BalanceCacheAudit {
-  metrics: BalanceCacheTotals
-  checks: CheckResult[]
-}
-
 const ACCOUNTS_AT_ONCE = 100
 /** Redis has a committed settlement within this time, unless its worker died. */
 const CATCH_UP_MS = 5_000
@@ -46,22 +41,21 @@ const SOUND = 'every balance cache is the ledger balance less its open holds, an
 const CAUGHT_UP = 'every settlement has reached the balance cache'
 const NOTHING_LOST = 'every hold belongs to a call that is queued, running or settling'
 
-/** Compares balance caches with the ledger, and then looks for lost holds and at caches that were behind. */
-export interface BalanceCacheComparison {
-  compare(accountIds: readonly string[]): Promise<void>
-  finish(): Promise<BalanceCacheAudit>
-}
-
 /**
  * Compares balance caches with the ledger. Exact while calls run: a cache is compared only at the ledger's version, and
  * one that is behind gets a few seconds to catch up. The hold of a lost call counts as a metric until the sweep should
  * have released it, and then as a discrepancy.
  */
-export async function openBalanceCacheAudit(
-  deps: BalanceCacheAuditDependencies,
-): Promise<BalanceCacheComparison> {
+export async function openBalanceCacheAudit(deps: BalanceCacheAuditDependencies) {
   const jobs = await deps.countJobs()
-  const metrics = { balanceCaches: 0, availablePico: 0n, heldPico: 0n, openHolds: 0, lostHolds: 0, ...jobs }
+  const metrics: BalanceCacheTotals = {
+    balanceCaches: 0,
+    availablePico: 0n,
+    heldPico: 0n,
+    openHolds: 0,
+    lostHolds: 0,
+    ...jobs,
+  }
   const found: Discrepancy[] = []
   const behind: BehindCache[] = []
   const withHolds: string[] = []
@@ -85,7 +79,7 @@ export async function openBalanceCacheAudit(
   }
 
   return {
-    async compare(accountIds) {
+    async compare(accountIds: readonly string[]) {
       for (let start = 0; start < accountIds.length; start += ACCOUNTS_AT_ONCE)
         await compareSome(accountIds.slice(start, start + ACCOUNTS_AT_ONCE))
     },

@@ -1,4 +1,5 @@
-import type { CallOwner, InFlightTimeline } from '../../core/api/calls.ts'
+import { type CallOwner, InFlightTimeline } from '../../core/api/calls.ts'
+import { jsonView } from '../../core/api/json-view.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { readSettlingCalls } from '../../platform/queues/call-jobs.ts'
 import type { CallQueues } from '../../platform/queues/call-queues.ts'
@@ -30,21 +31,17 @@ async function findInShard(callId: string, queues: CallQueues): Promise<UnnamedT
     { at: envelope.admittedAt, kind: 'admitted', event: `admitted, ${held} USD held` },
     { at: job.processedOn ?? null, kind: 'claimed', event: 'claimed by a worker' },
   ]
-  return {
-    object: 'call_timeline',
+  return jsonView(InFlightTimeline, {
+    ...envelope,
+    object: 'call_timeline' as const,
     id: callId,
-    state: job.processedOn === undefined ? 'queued' : 'running',
-    queue: 'dispatch',
-    account_id: envelope.accountId,
-    key_id: envelope.keyId,
-    request_id: envelope.requestId,
-    requested_model: envelope.requestedModel,
-    stream: envelope.stream,
-    held_usd: held,
+    state: job.processedOn === undefined ? ('queued' as const) : ('running' as const),
+    queue: 'dispatch' as const,
+    heldUsd: held,
     candidates: envelope.candidates.map(({ offerId, modelId }) => ({ offer: offerId, model: modelId })),
     claims: job.attemptsStarted + claims,
     timeline: timelineOf(envelope.admittedAt, events),
-  }
+  })
 }
 
 const settling = (callId: string): UnnamedTimeline => ({

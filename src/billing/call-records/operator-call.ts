@@ -1,5 +1,5 @@
 import {
-  type AttemptView,
+  AttemptView,
   type CallOwner,
   OperatorCall,
   type SettledTimeline,
@@ -7,6 +7,7 @@ import {
 } from '../../core/api/calls.ts'
 import { jsonView } from '../../core/api/json-view.ts'
 import { costOf } from '../../core/billing/pricing.ts'
+import type { AttemptRecord } from '../../core/calls/call-job.ts'
 import type { TokenRates } from '../../core/catalog/catalog.ts'
 import { PRICE_KINDS, PRICE_NAMES, type PriceName } from '../../core/catalog/token-rates.ts'
 import { formatRate, formatUsd } from '../../core/kernel/money.ts'
@@ -42,22 +43,21 @@ export function settledTimeline(record: CallRecord): Omit<SettledTimeline, keyof
     ...rateViews('rate', ratesOf(record)),
     ...rateViews('cost_rate', costRatesOf(record)),
     rate_version: record.rateVersion,
-    attempts: record.attempts.map(
-      (attempt): AttemptView => ({
-        offer: attempt.offerId,
-        outcome: attempt.outcome,
-        http_status: attempt.httpStatus,
-        provider_message: attempt.providerMessage ?? null,
-        started_at: isoTime(attempt.startedAt),
-        first_token_ms: attempt.firstTokenMs,
-        duration_ms: attempt.durationMs,
-        rescued: attempt.rescued === true,
-        provider_key_id: attempt.providerKeyId ?? null,
-      }),
-    ),
+    attempts: record.attempts.map(attemptView),
     timeline: timelineOf(record.admittedAt, settledEvents(record)),
   }
 }
+
+/** An attempt with everything that its record has. */
+export const attemptView = (attempt: AttemptRecord): AttemptView =>
+  jsonView(AttemptView, {
+    ...attempt,
+    offer: attempt.offerId,
+    providerMessage: attempt.providerMessage ?? null,
+    startedAt: isoTime(attempt.startedAt),
+    rescued: attempt.rescued === true,
+    providerKeyId: attempt.providerKeyId ?? null,
+  })
 
 /** An event of a call; `at` in unix ms, null if it did not happen. */
 export interface CallEvent {

@@ -4,16 +4,8 @@ import { DAY_MS, MINUTE_MS } from '../../core/kernel/time.ts'
 /** Totals are kept by quarter of an hour and by day (UTC): every time zone begins its days at a quarter. */
 export const QUARTER_MS = 15 * MINUTE_MS
 
-/** The times at which a reading of a period changes from call records to quarters, days, quarters and records again. */
-interface UsageSpans {
-  quartersFromMs: number
-  daysFromMs: number
-  daysToMs: number
-  quartersToMs: number
-}
-
 /** Reads as few totals as the period allows. Without `byDay` no call is read with those of a whole day. */
-export function usageSpans({ fromMs, toMs }: TimeRange, { byDay }: { byDay: boolean }): UsageSpans {
+export function usageSpans({ fromMs, toMs }: TimeRange, { byDay }: { byDay: boolean }) {
   const between = (low: number, ms: number) => Math.min(Math.max(ms, low), toMs)
   const up = (ms: number, widthMs: number) => Math.ceil(ms / widthMs) * widthMs
   const down = (ms: number, widthMs: number) => Math.floor(ms / widthMs) * widthMs

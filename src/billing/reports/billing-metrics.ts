@@ -1,18 +1,10 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
 /** The metrics of the settlement process. Alert on any growth of its counters except the first. */
-export interface BillingMetrics {
-  settledCalls: Counter
-  quarantinedCalls: Counter
-  driftedBalances: Counter
-  lostCalls: Counter
-  creditedCalls: Counter
-  /** As of the last comparison of each shard's balance caches by this process. */
-  openHolds: Gauge<'shard'>
-}
+export type BillingMetrics = ReturnType<typeof createBillingMetrics>
 
 /** Registers the counters of settlement and maintenance. */
-export function createBillingMetrics(registry: Registry): BillingMetrics {
+export function createBillingMetrics(registry: Registry) {
   const counter = (name: string, help: string) => new Counter({ name, help, registers: [registry] })
   return {
     settledCalls: counter('shuntyard_settled_calls_total', 'Calls settled, replays included.'),
@@ -21,6 +13,7 @@ export function createBillingMetrics(registry: Registry): BillingMetrics {
       'shuntyard_drifted_balances_total',
       'Accounts whose balance in Redis had drifted and was repaired.',
     ),
+    /** As of the last comparison of each shard's balance caches by this process. */
     openHolds: new Gauge({
       name: 'shuntyard_holds_open',
       help: 'Open holds of all accounts when this process last compared the balance caches.',

@@ -6,10 +6,10 @@ import {
   type TSchemaOptions,
   Type,
 } from 'typebox'
-import { TASK_KINDS, type TaskKind } from '../auto/quality-figure.ts'
+import { TASK_KINDS } from '../auto/quality-figure.ts'
 import { ROLES } from '../calls/chat-request.ts'
-import { PRICED_TIERS, type PricedTier, UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
-import { REASONING_EFFORTS, type ReasoningEffort } from '../calls/request-parameters.ts'
+import { PRICED_TIERS, UNUSUAL_FIELDS } from '../calls/passed-fields.ts'
+import { REASONING_EFFORTS } from '../calls/request-parameters.ts'
 import {
   AUTH_HEADERS,
   DEFAULT_PRIORITY,
@@ -35,6 +35,10 @@ function closed<Required extends TProperties, Optional extends TProperties>(
   const fields = { ...required, ...Object.fromEntries(entries) } as Fields
   return Type.Object(fields, { additionalProperties: false, ...annotations })
 }
+
+/** The same schema for each of some names. */
+const each = <Name extends string, Schema extends TSchema>(names: readonly Name[], schema: Schema) =>
+  Object.fromEntries(names.map((one) => [one, schema])) as Record<Name, Schema>
 
 const name = (description?: string) =>
   Type.String({ minLength: 1, maxLength: 200, ...(description !== undefined && { description }) })
@@ -112,17 +116,10 @@ const QUIRKS = closed(
       pattern: '^/[^\\s]*$',
       description: "Instead of the wire's path; may contain a query, and `{model}` for the model's name.",
     }),
-    task_urls: closed(
-      {},
-      Object.fromEntries(RESULT_KINDS.map((kind) => [kind, TASK_URL])) as Record<
-        (typeof RESULT_KINDS)[number],
-        typeof TASK_URL
-      >,
-      {
-        description:
-          'URLs for kinds other than chat; for images and recordings without their last segments. Default: beside the chat completions.',
-      },
-    ),
+    task_urls: closed({}, each(RESULT_KINDS, TASK_URL), {
+      description:
+        'URLs for kinds other than chat; for images and recordings without their last segments. Default: beside the chat completions.',
+    }),
     dimensions_field: Type.Enum(['output_dimension'], {
       description: 'The field for the length of vectors. Default: `dimensions`.',
     }),
@@ -261,18 +258,10 @@ const WEIGHT = Type.Number({
     'The percentage of conversations that start with it, among offers of the same priority; the others share the rest by price. A conversation stays with its offer, except at 0. Default: its share by price.',
 })
 
-const TIER_PERCENT = Type.Integer({ minimum: 1, maximum: 1_000 })
-const TIER_PERCENTS = closed(
-  {},
-  Object.fromEntries(PRICED_TIERS.map((tier) => [tier, TIER_PERCENT])) as Record<
-    PricedTier,
-    typeof TIER_PERCENT
-  >,
-  {
-    description:
-      "Prices of its service tiers in percent of its other prices, both the provider's and ours. Needs a provider that `passes` `service_tier`. Default: no tier is asked for.",
-  },
-)
+const TIER_PERCENTS = closed({}, each(PRICED_TIERS, Type.Integer({ minimum: 1, maximum: 1_000 })), {
+  description:
+    "Prices of its service tiers in percent of its other prices, both the provider's and ours. Needs a provider that `passes` `service_tier`. Default: no tier is asked for.",
+})
 
 const OFFER = closed(
   {
@@ -314,14 +303,10 @@ const FIGURE = closed(
   {},
 )
 
-const QUALITY = closed(
-  {},
-  Object.fromEntries(TASK_KINDS.map((kind) => [kind, FIGURE])) as Record<TaskKind, typeof FIGURE>,
-  {
-    description:
-      'Published quality by kind of task, by which `auto` chooses. A kind that is not named is estimated.',
-  },
-)
+const QUALITY = closed({}, each(TASK_KINDS, FIGURE), {
+  description:
+    'Published quality by kind of task, by which `auto` chooses. A kind that is not named is estimated.',
+})
 
 const OUTPUT_TOKENS = closed(
   {
@@ -332,14 +317,9 @@ const OUTPUT_TOKENS = closed(
     date: Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', description: 'Of the publication.' }),
   },
   {
-    by_effort: closed(
-      {},
-      Object.fromEntries(REASONING_EFFORTS.map((effort) => [effort, tokens()])) as Record<
-        ReasoningEffort,
-        ReturnType<typeof tokens>
-      >,
-      { description: 'Mean tokens of a task, reasoning included. Default: as related models.' },
-    ),
+    by_effort: closed({}, each(REASONING_EFFORTS, tokens()), {
+      description: 'Mean tokens of a task, reasoning included. Default: as related models.',
+    }),
   },
   {
     description:
@@ -347,17 +327,10 @@ const OUTPUT_TOKENS = closed(
   },
 )
 
-const COMPLETION_TOKENS = closed(
-  {},
-  Object.fromEntries(TASK_KINDS.map((kind) => [kind, tokens()])) as Record<
-    TaskKind,
-    ReturnType<typeof tokens>
-  >,
-  {
-    description:
-      'Expected tokens of a completion by kind of task, reasoning included, at the default effort. Default: as measured here, or else estimated from `output_tokens`.',
-  },
-)
+const COMPLETION_TOKENS = closed({}, each(TASK_KINDS, tokens()), {
+  description:
+    'Expected tokens of a completion by kind of task, reasoning included, at the default effort. Default: as measured here, or else estimated from `output_tokens`.',
+})
 
 const MEDIA = closed(
   {},

@@ -4,6 +4,7 @@ import {
   type ListedCall,
   ratesOf,
 } from '../../billing/call-records/call-record.ts'
+import { attemptView } from '../../billing/call-records/operator-call.ts'
 import type { ByokFailureView, CallAttempt, Generation } from '../../core/api/calls.ts'
 import { isAutoModel } from '../../core/auto/routing-profiles.ts'
 import { tierOfRate } from '../../core/billing/service-tier.ts'
@@ -80,17 +81,9 @@ const hidesTarget = ({ requestedModel }: ListedCall, reader: CallReader): boolea
 export function ownAttempts(call: CallRecord): CallAttempt[] {
   const isHidden = hidesTarget(call, 'owner')
   return call.attempts.map((attempt) => {
-    const keyId = isHidden ? null : (attempt.providerKeyId ?? null)
-    return {
-      outcome: attempt.outcome,
-      http_status: isHidden ? null : attempt.httpStatus,
-      provider_message: keyId === null ? null : (attempt.providerMessage ?? null),
-      started_at: isoTime(attempt.startedAt),
-      first_token_ms: attempt.firstTokenMs,
-      duration_ms: attempt.durationMs,
-      rescued: attempt.rescued === true,
-      provider_key_id: keyId,
-    }
+    const { offer: _, ...view } = attemptView(attempt)
+    if (isHidden) return { ...view, http_status: null, provider_message: null, provider_key_id: null }
+    return view.provider_key_id === null ? { ...view, provider_message: null } : view
   })
 }
 

@@ -4,6 +4,7 @@ import { readBudget } from '../../billing/reports/budget-state.ts'
 import type { Reports } from '../../billing/reports/reports.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import type { BudgetState } from '../../core/api/budgets.ts'
+import { jsonView } from '../../core/api/json-view.ts'
 import { ExtendedKeyInfo, KeyInfo } from '../../core/api/keys.ts'
 import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
 import { allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
@@ -53,7 +54,6 @@ export const keyRoute =
           )
           return formatUsd(spentPico)
         }
-        const effective = effectiveLimits(key, limits)
         const credits = key.accountId === null ? null : await reports.credits.find(key.accountId)
         const info = {
           id: key.keyId,
@@ -71,13 +71,10 @@ export const keyRoute =
           allowed_models: key.allowList?.models ? [...key.allowList.models.ids] : null,
           allowed_providers: key.allowList?.providers ? [...key.allowList.providers] : null,
           scopes: [...key.scopes],
-          rate_limits: {
-            requests_per_minute: effective.requestsPerMinute,
-            tokens_per_minute: limits.tokensPerMinute,
-            concurrent_calls: effective.concurrentCalls,
-            account_requests_per_minute: effective.accountRequestsPerMinute,
-            account_concurrent_calls: effective.accountConcurrentCalls,
-          },
+          rate_limits: jsonView(KeyInfo.properties.rate_limits, {
+            ...effectiveLimits(key, limits),
+            tokensPerMinute: limits.tokensPerMinute,
+          }),
         }
         return isExtended ? { ...info, data: await routerKey(key, info, reports, clock()) } : info
       })
