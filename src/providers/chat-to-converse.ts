@@ -193,10 +193,8 @@ function thinkingFields(
   if (model.includes('openai.')) return { reasoning_effort: effort }
   if (!model.includes('claude')) return undefined
   const fields = anthropicThinking(effort, {
-    ...{ model, completionLimit },
+    ...{ model, completionLimit, turns },
     isForced: toolConfig?.toolChoice !== undefined,
-    lacksThinking:
-      turns.at(-1)?.parts[0]?.type === 'tool-result' && turns.at(-2)?.parts[0]?.type !== 'signed',
   })
   return Object.keys(fields).length > 0 ? { ...fields } : undefined
 }

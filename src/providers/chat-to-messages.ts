@@ -135,8 +135,7 @@ function chatFields(request: ChatAttempt): Fields {
     model: offer.upstreamModel,
     completionLimit,
     isForced: toolChoice?.type === 'any' || toolChoice?.type === 'tool',
-    lacksThinking:
-      turns.at(-1)?.parts[0]?.type === 'tool-result' && turns.at(-2)?.parts[0]?.type !== 'signed',
+    turns,
   })
   // The wire rejects a stop sequence that is only white space.
   const stops = parameters.stop?.filter((text) => text.trim() !== '') ?? []
@@ -416,8 +415,6 @@ function promptCounts(usage: Fields, before: PromptCounts): PromptCounts {
   }
   return counts.input + counts.cacheRead + counts.cacheWrite === 0 ? before : counts
 }
-
-/** Maps refusals and errors on Anthropic's messages wire to failures. */
 
 /** Refusals of our account that have the status 400. */
 const STANDING_TEXT =

@@ -1,4 +1,5 @@
 import { REASONING_EFFORTS, type ReasoningEffort } from '../core/calls/request-parameters.ts'
+import type { Conversation } from './conversation.ts'
 
 /** Converts `reasoning_effort` for wires that have their own fields. */
 
@@ -49,7 +50,7 @@ export const plainName = (model: string): string => model.replace(/-v\d+(:\d+)?$
  */
 export function anthropicThinking(
   effort: ReasoningEffort | undefined,
-  { model, completionLimit, isForced, lacksThinking }: ThinkingCircumstances,
+  { model, completionLimit, isForced, turns }: ThinkingCircumstances,
 ): { thinking?: object; output_config?: object } {
   if (effort === undefined || effort === 'none') return {}
   if (!KNOWS_BUDGETS_ONLY.test(plainName(model))) {
@@ -59,6 +60,8 @@ export function anthropicThinking(
     }
   }
   const budget = Math.min(BUDGETS[effort], completionLimit - LEAST_BUDGET)
+  const lacksThinking =
+    turns.at(-1)?.parts[0]?.type === 'tool-result' && turns.at(-2)?.parts[0]?.type !== 'signed'
   if (isForced || lacksThinking || budget < LEAST_BUDGET) return {}
   return { thinking: { type: 'enabled', budget_tokens: budget } }
 }
@@ -69,8 +72,7 @@ interface ThinkingCircumstances {
   completionLimit: number
   /** Whether the request requires a tool call. */
   isForced: boolean
-  /** Whether the request continues after tool results, and the turn before them has no signed thinking. */
-  lacksThinking: boolean
+  turns: Conversation['turns']
 }
 
 /** Google's models before 3 take a budget; later ones take a level, and cannot turn thinking off. */

@@ -13,7 +13,7 @@ import { askingOperator, needs, operatorRoute } from '../plugins/operator-access
 /** /alarm-destinations: where alarms are sent. Responses never contain targets. */
 export const alarmDestinationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { alarmDestinations } = app.operators
-  const answer = { 200: AlarmDestinationView }
+  const ofOne = operatorRoute('settings.write', AlarmDestinationView, { params: OfId })
 
   app.get('/alarm-destinations', operatorRoute('read', List(AlarmDestinationView)), async () => ({
     object: 'list' as const,
@@ -34,33 +34,21 @@ export const alarmDestinationRoutes: FastifyPluginAsyncTypebox = async (app) => 
     },
   )
 
-  app.patch(
-    '/alarm-destinations/:id',
-    {
-      ...needs('settings.write'),
-      schema: { params: OfId, body: AlarmDestinationChange, response: answer },
-    },
-    async (request) => {
-      const { minimum_severity: minimumSeverity, ...change } = request.body
-      const changed = { ...change, ...(minimumSeverity !== undefined && { minimumSeverity }) }
-      return destinationView(
-        await alarmDestinations.change(askingOperator(request), request.params.id, changed),
-      )
-    },
+  const changing = { ...ofOne, schema: { ...ofOne.schema, body: AlarmDestinationChange } }
+  app.patch('/alarm-destinations/:id', changing, async (request) => {
+    const { minimum_severity: minimumSeverity, ...change } = request.body
+    const changed = { ...change, ...(minimumSeverity !== undefined && { minimumSeverity }) }
+    return destinationView(
+      await alarmDestinations.change(askingOperator(request), request.params.id, changed),
+    )
+  })
+
+  app.delete('/alarm-destinations/:id', ofOne, async (request) =>
+    destinationView(await alarmDestinations.remove(askingOperator(request), request.params.id)),
   )
 
-  app.delete(
-    '/alarm-destinations/:id',
-    { ...needs('settings.write'), schema: { params: OfId, response: answer } },
-    async (request) =>
-      destinationView(await alarmDestinations.remove(askingOperator(request), request.params.id)),
-  )
-
-  app.post(
-    '/alarm-destinations/:id/test',
-    { ...needs('settings.write'), schema: { params: OfId, response: answer } },
-    async (request) =>
-      destinationView(await alarmDestinations.sendTest(askingOperator(request), request.params.id)),
+  app.post('/alarm-destinations/:id/test', ofOne, async (request) =>
+    destinationView(await alarmDestinations.sendTest(askingOperator(request), request.params.id)),
   )
 }
 
