@@ -6,9 +6,6 @@ import type { CardRail, PaymentRail, PaymentRails, RailCard } from './payment-ra
 
 export type { SavedCard } from '../platform/prisma-client/client.ts'
 
-/** Saved cards, at most one per account. */
-export type SavedCardService = ReturnType<typeof createSavedCardService>
-
 /** Maximum unfinished pages of an account; older ones have expired at the rail. */
 const SETUPS_MAX = 20
 
@@ -28,7 +25,7 @@ UPDATE auto_top_ups SET resumed_at = $2, wait_until = NULL, paused_at = NULL, pa
 
 const SWITCH_OFF = 'UPDATE auto_top_ups SET enabled = false WHERE account_id = $1'
 
-/** The service over the rails that save cards. */
+/** Saved cards, at most one per account, over the rails that save them. */
 export function createSavedCardService(deps: {
   postgres: Postgres
   rails: PaymentRails

@@ -14,8 +14,6 @@ export interface Invoice extends Omit<InvoiceRow, 'kind' | 'document'> {
 const asIssued = (row: InvoiceRow): Invoice => row as unknown as Invoice
 
 /** Invoices and their recipients, in PostgreSQL. */
-export type InvoiceStore = ReturnType<typeof createInvoiceStore>
-
 export function createInvoiceStore(postgres: Postgres) {
   return {
     /** Newest first. `before`: the id that ended the page before. */
