@@ -50,8 +50,10 @@ import {
   STORED_RESPONSE_PURPOSE,
 } from '../calls/stored-responses/stored-response-store.ts'
 import type { Config } from '../config.ts'
+import { GUARDRAIL_PURPOSE } from '../core/guardrails/guardrail.ts'
 import { parseUsd } from '../core/kernel/money.ts'
 import { DAY_MS } from '../core/kernel/time.ts'
+import { createGuardrailStore } from '../guardrails/guardrail-store.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { enqueueMails, type MailJob, type MailQueue } from '../platform/queues/queues.ts'
@@ -123,6 +125,11 @@ export function composeAccounts(config: Readonly<Config>, clients: AccountClient
     operators: createOperatorStore(postgres),
     byokKeys: createByokKeyStore({ postgres, masterKeys, announceAccount }),
     endpoints: createEndpointStore(postgres, seal(WEBHOOK_SECRET_PURPOSE), randomBytes),
+    guardrails: createGuardrailStore({
+      ...{ postgres, announceAccount, randomBytes },
+      sealer: seal(GUARDRAIL_PURPOSE),
+      allowPrivate: config.webhooksAllowPrivate,
+    }),
     retryDelivery: createRetryDelivery(postgres, deliveries),
     storedResponses: createStoredResponseStore(responsesPostgres, seal(STORED_RESPONSE_PURPOSE), logs),
     sentMails: createSentMailStore(postgres),

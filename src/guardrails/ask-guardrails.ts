@@ -1,28 +1,12 @@
 import { Counter, type Registry } from 'prom-client'
-import type { GuardedText, GuardPoint, Guardrail } from '../core/guardrails/guardrail.ts'
+import type { GuardedText, GuardPoint, Guardrail, TestGuardrail } from '../core/guardrails/guardrail.ts'
 import type { GuardedPost } from '../platform/network/guarded-post.ts'
-import type { Logger } from '../platform/observability/logger.ts'
+import { causeOf, type Logger } from '../platform/observability/logger.ts'
 import type { Sealer } from '../platform/sealing.ts'
+import type { AskGuardrail, GuardedCall, Verdict } from './adapter.ts'
 import { askHttp } from './ask-http.ts'
-
-/** What a guardrail gets to know of a call besides its texts. */
-export interface GuardedCall {
-  /** Of the request. */
-  id: string
-  /** Null: not admitted yet. */
-  callId: string | null
-  model: string
-  /** The end user that the request names; null: none, or an answer. */
-  user: string | null
-  accountId: string
-  key: { id: string; name: string }
-}
-
-export type Verdict =
-  | { action: 'allow' }
-  /** `code` and `message` are the service's, for the client. */
-  | { action: 'deny'; code: string; message: string }
-  | { action: 'replace'; texts: readonly string[] }
+import { askModeration } from './ask-moderation.ts'
+import { askPresidio } from './ask-presidio.ts'
 
 /** The judgement over all guardrails; replaced texts were replaced. */
 export type Judgement =
@@ -31,19 +15,11 @@ export type Judgement =
   /** One did not answer as it should, and denies then. */
   | { kind: 'failed' }
 
-/** What an adapter asks a service with. Its failures are errors. */
-export interface AskedGuardrail extends Guardrail {
-  secret: string | null
-  point: GuardPoint
-  call: GuardedCall
-  post: (url: string, body: string, headers?: Record<string, string>) => Promise<string>
-  nowMs: number
+const ADAPTERS: Record<Guardrail['kind'], AskGuardrail> = {
+  http: askHttp,
+  moderation: askModeration,
+  presidio: askPresidio,
 }
-
-/** Asks the service of a guardrail. Rejects for an answer that is none. */
-export type AskGuardrail = (texts: readonly string[], guardrail: AskedGuardrail) => Promise<Verdict>
-
-const ADAPTERS: Partial<Record<Guardrail['kind'], AskGuardrail>> = { http: askHttp }
 
 /** Characters of all texts that are shown at once, and those of a stream that is held back. */
 export const GUARDED_CHARS_MAX = 8 * 1024 * 1024
@@ -55,8 +31,6 @@ export interface AskGuardrailsOptions {
   logger: Pick<Logger, 'warn'>
   clock: () => number
 }
-
-export type GuardrailAsker = ReturnType<typeof createGuardrailAsker>
 
 /** Asks the services of guardrails about texts. */
 export function createGuardrailAsker({ sealer, post, registry, logger, clock }: AskGuardrailsOptions) {
@@ -78,7 +52,7 @@ export function createGuardrailAsker({ sealer, post, registry, logger, clock }: 
     if (texts.reduce((sum, text) => sum + text.length, 0) > GUARDED_CHARS_MAX)
       throw new Error('the texts are too long')
     const { id, secretSealed, timeoutMs } = guardrail
-    const verdict = await ADAPTERS[guardrail.kind]!(texts, {
+    const verdict = await ADAPTERS[guardrail.kind](texts, {
       ...{ ...guardrail, point, call, nowMs: clock() },
       secret: secretSealed === null ? null : sealer.open(secretSealed, id),
       async post(url, body, headers = {}) {
@@ -97,8 +71,21 @@ export function createGuardrailAsker({ sealer, post, registry, logger, clock }: 
     return verdict
   }
 
+  /** Judges a sample. */
+  const test: TestGuardrail = async (guardrail, point, { text, ...about }) => {
+    const nothing = { code: null, message: null, text: null }
+    const call = { ...about, callId: null, model: 'test', user: null, key: { id: '', name: 'test' } }
+    try {
+      const verdict = await ask(guardrail, point, call, [text])
+      if (verdict.action === 'replace') return { ...nothing, action: 'replace', text: verdict.texts[0]! }
+      return { ...nothing, ...verdict }
+    } catch (error) {
+      return { ...nothing, action: 'failed', message: causeOf(error) }
+    }
+  }
+
   return {
-    ask,
+    test,
 
     /**
      * Asks guardrails, one after the other, and replaces texts; each is shown what those before it left. An aborted request
@@ -112,8 +99,7 @@ export function createGuardrailAsker({ sealer, post, registry, logger, clock }: 
       signal?: AbortSignal,
     ): Promise<Judgement> {
       let current = texts.map(({ text }) => text)
-      for (const guardrail of guardrails) {
-        if (texts.length === 0 || !guardrail.points.includes(point)) continue
+      for (const guardrail of texts.length > 0 ? guardrails : []) {
         try {
           const verdict = await ask(guardrail, point, call, current, signal)
           if (verdict.action === 'replace') {
@@ -126,7 +112,7 @@ export function createGuardrailAsker({ sealer, post, registry, logger, clock }: 
           if (signal?.aborted) return { kind: 'failed' }
           outcomes.inc({ point, outcome: 'failed' })
           const { accountId } = call
-          const cause = error instanceof Error ? error.message : String(error)
+          const cause = causeOf(error)
           logger.warn({ guardrailId: guardrail.id, accountId, point, cause }, 'guardrail failed')
           if (guardrail.onFailure === 'deny') return { kind: 'failed' }
         }

@@ -1,6 +1,6 @@
 import { isObject } from '../core/json/json-object.ts'
 import { webhookHeaders } from '../webhooks/webhook-headers.ts'
-import type { AskGuardrail, Verdict } from './ask-guardrails.ts'
+import type { AskGuardrail, Verdict } from './adapter.ts'
 
 const CODE = /^[\w.-]{1,64}$/
 const MESSAGE_CHARS_MAX = 500

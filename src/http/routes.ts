@@ -33,6 +33,7 @@ import { consoleByokKeyRoutes } from './account-api/byok-keys.ts'
 import { consoleFeedbackRoute } from './account-api/call-feedback.ts'
 import { consoleCallRoutes } from './account-api/call-lists.ts'
 import { consoleGroupBudgetRoutes } from './account-api/group-budgets.ts'
+import { consoleGuardrailRoutes } from './account-api/guardrails.ts'
 import { consolePresetRoutes } from './account-api/presets.ts'
 import { consoleTopUpRoutes, topUpRoutes } from './account-api/top-ups.ts'
 import { consoleUsageRoute } from './account-api/usage.ts'
@@ -149,5 +150,5 @@ const CONSOLE_ROUTES = [
   [consoleUsageRoute, usageSeriesRoutes, refusalRoute, consoleCallRoutes, callSessionRoutes],
   [consoleFeedbackRoute, promptLogRoutes, consoleByokKeyRoutes, consolePresetRoutes],
   [consoleGroupBudgetRoutes],
-  [webhookRoutes, liveRoute],
+  [webhookRoutes, consoleGuardrailRoutes, liveRoute],
 ]

@@ -4,6 +4,7 @@ import type { Postgres, PostgresTransaction } from '../platform/postgres/postgre
 import type { WebhookEndpoint as EndpointRow } from '../platform/prisma-client/client.ts'
 import type { Sealer } from '../platform/sealing.ts'
 import { recordEvent } from './event-outbox.ts'
+import { newSigningSecret } from './webhook-headers.ts'
 
 /** A webhook endpoint as stored, without its secrets. */
 export type WebhookEndpoint = Pick<EndpointRow, keyof typeof PUBLIC>
@@ -13,7 +14,6 @@ export type EndpointStore = ReturnType<typeof createEndpointStore>
 /** The sealing purpose of endpoint secrets; their context is the endpoint's id. */
 export const WEBHOOK_SECRET_PURPOSE = 'webhook-secret'
 
-const SECRET_BYTES = 32
 export const ENDPOINTS_PER_ACCOUNT_MAX = 10
 
 const PUBLIC = {
@@ -40,7 +40,7 @@ export function createEndpointStore(
   sealer: Sealer,
   randomBytes: (count: number) => Uint8Array,
 ) {
-  const newSecret = () => `whsec_${Buffer.from(randomBytes(SECRET_BYTES)).toString('base64')}`
+  const newSecret = () => newSigningSecret(randomBytes)
   const find = (client: PostgresTransaction, id: string) =>
     client.webhookEndpoint.findUnique({ where: { id }, select: PUBLIC })
 

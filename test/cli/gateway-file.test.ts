@@ -32,6 +32,9 @@ accounts:
       - { scope: project, value: Web, limit_usd: '30.00' }
     keys:
       - { name: ci, limit_usd: '5.00', limit_reset: daily, models: [openai/gpt-5-mini], project: Web }
+    guardrails:
+      - { url: 'https://guard.example/', secret: 'env:GUARD_KEY', kind: moderation, points: [prompt] }
+      - { key: ci, url: 'https://own.example/', may_replace: true }
 `
 
 describe('the gateway as a file', () => {
@@ -43,6 +46,7 @@ describe('the gateway as a file', () => {
     MASTER_KEY: '11'.repeat(32),
     ALARMS_ALLOW_PRIVATE: 'true',
     OPS_HOOK: 'https://hooks.example/T1/abcd',
+    GUARD_KEY: 'sk-sy-of-moderation',
   })
   const run = (...args: string[]): Promise<CommandResult> => runCommand(gatewayFile, args, environment())
   const written = async (text: string): Promise<string> => {
@@ -72,13 +76,20 @@ describe('the gateway as a file', () => {
       'Acme Rail: budget of tag search: new',
       'Acme Rail: budget of project Web: new',
       'Acme Rail: key ci: new',
+      'Acme Rail: guardrail: new',
+      'Acme Rail: guardrail of ci: new',
     ])
     expect(await ledger.postgres.account.count()).toBe(1)
 
     const applied = await apply(FILE, '--json')
     expect({ code: applied.code, err: applied.err }).toEqual({ code: 0, err: '' })
     expect(changesOf(applied)).toEqual(changesOf(planned))
-    expect(JSON.parse(applied.out).changes.at(-1).secret).toMatch(/^sk-sy-/)
+    const secrets = JSON.parse(applied.out).changes.map(({ secret }: { secret?: string }) => secret ?? '')
+    expect(secrets.slice(-3)).toEqual([
+      expect.stringMatching(/^sk-sy-/),
+      '',
+      expect.stringMatching(/^whsec_/),
+    ])
     expect(await apply(FILE)).toEqual({ code: 0, out: 'Nothing to change.\n', err: '' })
     expect((await apply(FILE, '--dry-run')).code).toBe(0)
   })
@@ -110,10 +121,20 @@ describe('the gateway as a file', () => {
               ...{ models: ['openai/gpt-5-mini'], providers: [], scopes: [], project: 'Web' },
             },
           ],
+          guardrails: [
+            {
+              ...{ key: null, kind: 'moderation', url: 'https://guard.example/', points: ['prompt'] },
+              ...{ may_replace: false, timeout_ms: 2_000, on_failure: 'deny', settings: {} },
+            },
+            {
+              ...{ key: 'ci', kind: 'http', url: 'https://own.example/', points: ['prompt', 'completion'] },
+              ...{ may_replace: true, timeout_ms: 2_000, on_failure: 'deny', settings: {} },
+            },
+          ],
         },
       ],
     })
-    expect(out).not.toMatch(/sk-sy|hooks\.example/)
+    expect(out).not.toMatch(/sk-sy|whsec|hooks\.example/)
     expect(await apply(out)).toEqual({ code: 0, out: 'Nothing to change.\n', err: '' })
   })
 
@@ -144,7 +165,7 @@ describe('the gateway as a file', () => {
       new Set([
         ...['account.create', 'settings.change', 'surface.open', 'alarm_destination.create'],
         ...['organisation.create', 'account.limits', 'account.spend-cap', 'organisation.invite'],
-        ...['key.create', 'key.limits', 'account.budget', 'organisation.sign-in'],
+        ...['key.create', 'key.limits', 'account.budget', 'organisation.sign-in', 'account.guardrail'],
       ]),
     )
   })

@@ -350,6 +350,69 @@ describe('a guardrail', () => {
       new Webhook(SECRET).verify(body, headers as Record<string, string>)
   })
 
+  test('is created, tested, changed for one key and deleted under /v2, with the scope for it', async () => {
+    const { key, keyId, accountId } = await stack.account('20.00', { scopes: ['guardrails'] })
+    const send = async (method: string, path: string, body?: object) => {
+      const response = await fetch(`${stack.url}/v2/guardrails${path}`, {
+        method,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      return {
+        status: response.status,
+        ...((await response.json()) as { guardrail?: object; secret?: string | null }),
+      }
+    }
+    judge = hideAnn
+    expect((await post(CHAT_PATH, say('Ann'), key)).status).toBe(200)
+    const created = await send('POST', '', { url: service.url, points: ['prompt'] })
+    expect(created).toMatchObject({ status: 200, secret: expect.stringMatching(/^whsec_/) })
+    const defaults = { key_id: null, kind: 'http', may_replace: false, timeout_ms: 2_000, on_failure: 'deny' }
+    expect(created.guardrail).toMatchObject({
+      ...defaults,
+      points: ['prompt'],
+      has_secret: true,
+      settings: {},
+    })
+    const tested = await send('POST', '/test', { text: 'Ann' })
+    expect(tested).toMatchObject({ action: 'failed', message: 'it may not replace texts', text: null })
+    const changed = await send('POST', '', { url: service.url, may_replace: true })
+    expect(changed).toMatchObject({ secret: null, guardrail: { may_replace: true } })
+    expect(await send('POST', '/test', { text: 'Ann' })).toMatchObject({
+      action: 'replace',
+      text: '<PERSON>',
+    })
+    for (const { body, headers } of service.received)
+      new Webhook(created.secret!).verify(body, headers as Record<string, string>)
+    expect(await textOf(await post(CHAT_PATH, say('Ann'), key))).toBe('<PERSON>')
+
+    const ofKey = {
+      key_id: keyId,
+      kind: 'presidio',
+      url: service.url,
+      secret: 'its key',
+      settings: { language: 'de' },
+    }
+    expect(await send('POST', '', ofKey)).toMatchObject({ secret: null, guardrail: { has_secret: true } })
+    const { data } = (await send('GET', '')) as unknown as { data: Array<{ key_id: string | null }> }
+    expect(data.map(({ key_id }) => key_id)).toEqual([null, keyId])
+    expect(JSON.stringify(data)).not.toMatch(/whsec|its key/)
+    expect(await send('DELETE', `?key_id=${keyId}`)).toMatchObject({ status: 200, deleted: true })
+    expect(await send('DELETE', '')).toMatchObject({ status: 200, key_id: null })
+    expect(await send('DELETE', '')).toMatchObject({ status: 404 })
+    expect(await textOf(await post(CHAT_PATH, say('Ann'), key))).toBe('Ann')
+    expect(await send('POST', '', { ...ofKey, key_id: owner.keyId })).toMatchObject({ status: 400 })
+    expect(await send('POST', '', { url: service.url, secret: 'short' })).toMatchObject({ status: 400 })
+    const others = await stack.account('20.00')
+    const refused = await post('/v2/guardrails', { url: service.url }, others.key)
+    expect((await expectError(refused, 403, 'not_permitted')).message).toContain('guardrails')
+    const actions = await stack.postgres.accountAction.findMany({
+      where: { accountId },
+      select: { action: true },
+    })
+    expect(actions.filter(({ action }) => action === 'guardrail.set')).toHaveLength(3)
+  })
+
   test('that denies a prompt keeps it from being a call', async () => {
     judge = () => ({ action: 'deny', code: 'no-names', message: 'Leave out names.' })
     const { key, accountId } = await guarded()

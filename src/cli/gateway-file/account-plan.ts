@@ -18,10 +18,15 @@ import {
   sameUsd,
 } from './difference.ts'
 import type { AccountEntry, KeyEntry } from './gateway-document.ts'
+import { guardrailChanges, guardrailEntries } from './guardrail-changes.ts'
 import { surfaceChanges } from './surface-changes.ts'
 
 /** What an entry would change of its account, its members and its keys. */
-export async function accountChanges(services: Services, entry: AccountEntry): Promise<Change[]> {
+export async function accountChanges(
+  services: Services,
+  entry: AccountEntry,
+  environment: NodeJS.ProcessEnv,
+): Promise<Change[]> {
   const { directory, operator } = services
   if (entry.sign_in && isEmailShaped(entry.account))
     throw new UsageError(`${entry.account} is a person; only organisations have members`)
@@ -64,6 +69,7 @@ export async function accountChanges(services: Services, entry: AccountEntry): P
   changes.push(...(await memberChanges(services, entry, found, idOf)))
   changes.push(...(await budgetChanges(services, entry, found, idOf)))
   changes.push(...(await keyChanges(services, entry, found, idOf)))
+  changes.push(...(await guardrailChanges(services, entry, found, { idOf, environment })))
   return changes
 
   async function createAccount(
@@ -279,7 +285,8 @@ async function keyChanges(
 }
 
 export async function accountEntry(services: Services, account: Account): Promise<AccountEntry> {
-  const { keys, members, surfaceManagement } = services
+  const { members, surfaceManagement } = services
+  const keys = (await services.keys.list(account.id)).filter(({ state }) => state === 'active')
   const grants = await surfaceManagement.list({ accountId: account.id })
   return {
     account: accountName(account),
@@ -290,8 +297,7 @@ export async function accountEntry(services: Services, account: Account): Promis
       monthly_budget_usd: formatUsdOrNull(monthlyBudgetPico),
     })),
     budgets: await budgetEntries(services, account.id),
-    keys: (await keys.list(account.id))
-      .filter(({ state }) => state === 'active')
-      .map((key) => ({ name: key.name, ...keySettingsOf(key) })),
+    keys: keys.map((key) => ({ name: key.name, ...keySettingsOf(key) })),
+    guardrails: await guardrailEntries(services, account.id),
   }
 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { parseUsd } from '../../core/kernel/money.ts'
 import type { AdminContext } from '../admin-command.ts'
+import { UsageError } from '../run-command.ts'
 
 export type PlanServices = Omit<AdminContext, 'input'>
 
@@ -12,6 +13,14 @@ export interface Change {
 
 export async function done(work: Promise<unknown>): Promise<undefined> {
   await work
+}
+
+/** The text, or where it is `env:NAME` the value of the variable. */
+export function referenced(text: string, environment: NodeJS.ProcessEnv): string {
+  if (!text.startsWith('env:')) return text
+  const value = environment[text.slice(4)]
+  if (!value) throw new UsageError(`${text.slice(4)} is not set in the environment`)
+  return value
 }
 
 export const isEmpty = (edit: object) => Object.keys(edit).length === 0

@@ -6,6 +6,7 @@ import { KEY_SCOPES } from '../../core/accounts/key-scope.ts'
 import { MEMBER_ROLES } from '../../core/accounts/member-permissions.ts'
 import { SEVERITIES } from '../../core/alarms/severity.ts'
 import { TAG_PATTERN } from '../../core/api/budgets.ts'
+import { GUARDRAIL_FIELDS } from '../../core/api/guardrails.ts'
 import { LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
 import { GROUP_SCOPES } from '../../core/billing/group-scopes.ts'
 import { UsageError } from '../run-command.ts'
@@ -57,6 +58,23 @@ const BudgetEntry = Type.Object(
     ),
     limit_usd: usd('null: no limit, or for a value that of every value.'),
     limit_reset: Type.Optional(Type.Enum([...LIMIT_RESETS], { default: 'monthly' })),
+  },
+  CLOSED,
+)
+
+const GuardrailEntry = Type.Object(
+  {
+    key: optional(Type.String(), 'The name of a key of the account; null: every key.'),
+    kind: Type.Optional(GUARDRAIL_FIELDS.kind),
+    url: Type.String(),
+    secret: Type.Optional(
+      Type.String({ description: 'Of one that is new; `env:NAME` reads it from the environment.' }),
+    ),
+    points: Type.Optional(GUARDRAIL_FIELDS.points),
+    may_replace: Type.Optional(GUARDRAIL_FIELDS.may_replace),
+    timeout_ms: Type.Optional(GUARDRAIL_FIELDS.timeout_ms),
+    on_failure: Type.Optional(GUARDRAIL_FIELDS.on_failure),
+    settings: Type.Optional(GUARDRAIL_FIELDS.settings),
   },
   CLOSED,
 )
@@ -113,6 +131,7 @@ const AccountEntry = Type.Object(
     members: Type.Optional(Type.Array(MemberEntry)),
     budgets: Type.Optional(Type.Array(BudgetEntry)),
     keys: Type.Optional(Type.Array(KeyEntry)),
+    guardrails: Type.Optional(Type.Array(GuardrailEntry)),
   },
   CLOSED,
 )
@@ -156,6 +175,7 @@ export const DOCUMENT_SCHEMA: object = {
 export type GatewayDocument = Static<typeof GatewayDocument>
 export type AccountEntry = Static<typeof AccountEntry>
 export type BudgetEntry = Static<typeof BudgetEntry>
+export type GuardrailEntry = Static<typeof GuardrailEntry>
 export type KeyEntry = Static<typeof KeyEntry>
 export type AlarmEntry = Static<typeof AlarmEntry>
 

@@ -7,6 +7,7 @@ import {
   differing,
   done,
   isEmpty,
+  referenced,
   type PlanServices as Services,
 } from './difference.ts'
 import type { AlarmEntry, GatewayDocument } from './gateway-document.ts'
@@ -28,7 +29,7 @@ export async function planChanges(
   if (surfaces)
     changes.push(...(await surfaceChanges(services, 'every account', surfaces, { everyAccount: true })))
   if (alarms) changes.push(...(await alarmChanges(services, alarms, environment)))
-  for (const entry of accounts) changes.push(...(await accountChanges(services, entry)))
+  for (const entry of accounts) changes.push(...(await accountChanges(services, entry, environment)))
   return changes
 }
 
@@ -117,12 +118,4 @@ async function alarmChanges(
       make: () => done(alarmDestinations.remove(operator, id)),
     })),
   ]
-}
-
-/** The text, or where it is `env:NAME` the value of the variable. */
-function referenced(text: string, environment: NodeJS.ProcessEnv): string {
-  if (!text.startsWith('env:')) return text
-  const value = environment[text.slice(4)]
-  if (!value) throw new UsageError(`${text.slice(4)} is not set in the environment`)
-  return value
 }

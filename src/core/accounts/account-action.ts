@@ -35,6 +35,8 @@ export const ACCOUNT_ACTIONS = [
   'webhook.removed',
   'webhook.secret_rotated',
   'webhook.enabled',
+  'guardrail.set',
+  'guardrail.deleted',
 ] as const
 export type AccountActionName = (typeof ACCOUNT_ACTIONS)[number]
 

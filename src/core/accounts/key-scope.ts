@@ -1,7 +1,14 @@
 import { isPermitted, type MemberRole, type Permission } from './member-permissions.ts'
 
 /** Permissions of an API key besides calls, off by default. */
-export const KEY_SCOPES = ['provider_keys', 'top_ups', 'presets', 'responses', 'budgets'] as const
+export const KEY_SCOPES = [
+  'provider_keys',
+  'top_ups',
+  'presets',
+  'responses',
+  'budgets',
+  'guardrails',
+] as const
 export type KeyScope = (typeof KEY_SCOPES)[number]
 
 /** The permission that the role of a key's creator must have. */
@@ -11,6 +18,7 @@ const PERMISSIONS: Record<KeyScope, Permission> = {
   presets: 'integrations',
   responses: 'all_keys',
   budgets: 'limits',
+  guardrails: 'integrations',
 }
 
 /** Whether a key created by a member with this role may have a scope; null: the creator is no longer a member. */

@@ -1,5 +1,3 @@
-import type { Fields } from '../json/json-object.ts'
-
 /** The sealing purpose of guardrail secrets; their context is the guardrail's id. */
 export const GUARDRAIL_PURPOSE = 'guardrail-secret'
 
@@ -27,9 +25,31 @@ export interface Guardrail {
   mayReplace: boolean
   timeoutMs: number
   onFailure: (typeof ON_FAILURE)[number]
-  /** What its kind needs besides. */
-  settings: Fields
+  settings: GuardrailSettings
 }
+
+/** What its kind needs besides, as the API names it. */
+export interface GuardrailSettings {
+  model?: string
+  /** Of `moderation`: those that deny. Absent or empty: any. */
+  categories?: string[]
+  /** Of `presidio`. */
+  language?: string
+  score_threshold?: number
+  entities?: string[]
+}
+
+/** Asks one about a text, outside of a call. Never rejects. */
+export type TestGuardrail = (
+  guardrail: Guardrail,
+  point: GuardPoint,
+  sample: { id: string; accountId: string; text: string },
+) => Promise<{
+  action: 'allow' | 'deny' | 'replace' | 'failed'
+  code: string | null
+  message: string | null
+  text: string | null
+}>
 
 /** A text that a guardrail is shown. */
 export interface GuardedText {

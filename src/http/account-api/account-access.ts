@@ -146,6 +146,7 @@ const PURPOSES: Record<KeyScope, string> = {
   presets: 'manage presets',
   responses: 'read the responses of other keys',
   budgets: 'read or change budgets',
+  guardrails: 'read or change guardrails',
 }
 
 /** An onRequest hook after `requireKey`: 403 for a key without the scope. */

@@ -16,21 +16,20 @@ import type { GuardedText } from '../../core/guardrails/guardrail.ts'
 import { promptTexts } from '../../core/guardrails/prompt-texts.ts'
 import { isObject } from '../../core/json/json-object.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { createSharedRoom } from '../../core/kernel/shared-room.ts'
+import type { GuardedCall } from '../../guardrails/adapter.ts'
 import {
   type AskGuardrailsOptions,
   createGuardrailAsker,
   GUARDED_CHARS_MAX,
-  type GuardedCall,
   type Judgement,
 } from '../../guardrails/ask-guardrails.ts'
 import { causeOf, type Logger } from '../../platform/observability/logger.ts'
-import { createSlots } from '../slots.ts'
 import { whenResponseCloses } from './event-stream.ts'
 import type { AnswerGuard, CallGuards } from './serve-call.ts'
 
-/** Calls that guardrails are asked about at a time. More count as failed. */
-const ASKED_AT_ONCE = 512
-const ASKED_AT_ONCE_PER_ACCOUNT = 64
+/** Prompts and answers that are judged at a time, one account's at most half of them. More count as failed. */
+const JUDGED_AT_ONCE = 512
 /** While a guardrail is asked, its client still gets keep-alives. */
 const TICK_MS = 1_000
 
@@ -38,11 +37,7 @@ const TICK_MS = 1_000
 export function createCallGuards(options: AskGuardrailsOptions & { logger: Logger }): CallGuards {
   const { logger } = options
   const asker = createGuardrailAsker(options)
-  const slots = createSlots({
-    max: ASKED_AT_ONCE,
-    maxPerHolder: ASKED_AT_ONCE_PER_ACCOUNT,
-    allTaken: 'guardrails are asked about as many calls as they can be',
-  })
+  const room = createSharedRoom({ max: JUDGED_AT_ONCE, few: 1 })
 
   const judge = async (
     key: StandardKey,
@@ -51,23 +46,24 @@ export function createCallGuards(options: AskGuardrailsOptions & { logger: Logge
     texts: readonly GuardedText[],
     signal: AbortSignal,
   ): Promise<Judgement> => {
-    const guardrails = key.guardrails ?? []
-    let release: (() => void) | null = null
-    try {
-      release = slots.take(key.accountId)
-    } catch (error) {
-      logger.warn({ accountId: key.accountId, cause: causeOf(error) }, 'guardrails not asked')
+    const { accountId } = key
+    const guardrails = (key.guardrails ?? []).filter(({ points }) => points.includes(point))
+    if (!room.fits(accountId, 1)) {
+      logger.warn({ accountId, point }, 'guardrails not asked: too many are')
       const isDenied = guardrails.some(({ onFailure }) => onFailure === 'deny')
       return isDenied ? { kind: 'failed' } : { kind: 'allowed', isReplaced: false, addedBytes: 0 }
     }
+    room.add(accountId, 1)
     try {
       return await asker.judge(guardrails, point, call, texts, signal)
     } finally {
-      release?.()
+      room.add(accountId, -1)
     }
   }
 
   return {
+    test: asker.test,
+
     async prompt(key, body, request, reply) {
       request.isGuarded = true
       const texts = promptTexts(body)

@@ -13,6 +13,7 @@ import { readCallLabels } from '../../core/calls/call-labels.ts'
 import { refuseLongText } from '../../core/calls/chat-request.ts'
 import { conversationHash, readConversationId } from '../../core/calls/conversation-id.ts'
 import { type CallContent, type CallRequest, type Kind, kindOf } from '../../core/calls/kinds/call-kinds.ts'
+import type { TestGuardrail } from '../../core/guardrails/guardrail.ts'
 import type { BoundedJson } from '../../core/json/bounded-json.ts'
 import { invalid } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
@@ -57,6 +58,8 @@ export interface CallGuards {
     reply: FastifyReply,
     background: AbortSignal | undefined,
   ) => AnswerGuard | null
+  /** What one answers to a text. */
+  test: TestGuardrail
 }
 
 /** A sink before that of an answer, for what may pass. */

@@ -19,6 +19,7 @@ import { providerKeysRoute } from '../account-api/byok-keys.ts'
 import { feedbackRoute } from '../account-api/call-feedback.ts'
 import { generationsRoute, usageCallsRoute } from '../account-api/call-lists.ts'
 import { groupBudgetsRoute } from '../account-api/group-budgets.ts'
+import { guardrailsRoute } from '../account-api/guardrails.ts'
 import { presetsRoute } from '../account-api/presets.ts'
 import { usageRoute } from '../account-api/usage.ts'
 import { type CrossOriginOptions, crossOrigin } from '../plugins/cross-origin.ts'
@@ -70,6 +71,10 @@ const ROUTES: Partial<Record<Surface['handler'], SurfaceRoute>> = {
   'budgets.list': groupBudgetsRoute,
   'budgets.set': groupBudgetsRoute,
   'budgets.delete': groupBudgetsRoute,
+  'guardrails.list': guardrailsRoute,
+  'guardrails.set': guardrailsRoute,
+  'guardrails.delete': guardrailsRoute,
+  'guardrails.test': guardrailsRoute,
   pricing: pricingRoute,
   openapi: openapiRoute,
   'surfaces.public': publicSurfacesRoute,

@@ -27,6 +27,7 @@ import type { ByokKeyChecker } from '../../byok/byok-key-checker.ts'
 import type { ByokKeyStore } from '../../byok/byok-key-store.ts'
 import type { Config } from '../../config.ts'
 import type { LimitDefaults } from '../../core/accounts/api-key.ts'
+import type { GuardrailStore } from '../../guardrails/guardrail-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { KeyChange } from '../../platform/redis/key-changes.ts'
 import type { ReadDeliveries, RetryDelivery } from '../../webhooks/delivery-log.ts'
@@ -79,6 +80,7 @@ export interface ApiAccounts {
   mailByokKeyAdded: MailByokKeyAdded
   presets: PresetStore
   endpoints: EndpointStore
+  guardrails: GuardrailStore
   deliveries: ReadDeliveries
   retryDelivery: RetryDelivery
   publicUrl: string | null

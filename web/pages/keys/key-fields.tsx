@@ -197,6 +197,11 @@ const SCOPES: Record<KeyScope, { label: string; hint: string; permission: Permis
     hint: 'Through /v2/budgets: the budgets of projects, tags and end users.',
     permission: 'limits',
   },
+  guardrails: {
+    label: 'Manage guardrails',
+    hint: 'Through /v2/guardrails: services that see prompts and answers, and may replace them.',
+    permission: 'integrations',
+  },
 }
 
 /** What the key may do beside calls, for people whose role permits that. */

@@ -19,6 +19,10 @@ const MAKING_NO_CALL = new Set<Surface['handler']>([
   'provider-keys.create',
   'messages.count-tokens',
   'responses.cancel',
+  'presets.create',
+  'budgets.set',
+  'guardrails.set',
+  'guardrails.test',
 ])
 
 /** Whether an `Idempotency-Key` is supported: files are not kept for a repeat. */

@@ -133,6 +133,10 @@ const ENTRIES = {
   ],
   'budgets.set': ['POST /v2/budgets', 'Limited', 'open', 'Creates or changes a budget.'],
   'budgets.delete': ['DELETE /v2/budgets', 'Limited', 'open', 'Deletes a budget.'],
+  'guardrails.list': ['GET /v2/guardrails', 'Limited', 'open', 'Services that judge prompts and answers.'],
+  'guardrails.set': ['POST /v2/guardrails', 'Limited', 'open', 'Creates or changes a guardrail.'],
+  'guardrails.delete': ['DELETE /v2/guardrails', 'Limited', 'open', 'Deletes a guardrail.'],
+  'guardrails.test': ['POST /v2/guardrails/test', 'Limited', 'open', 'Asks a guardrail about a text.'],
   pricing: ['GET /pricing.json', 'Public', 'open', 'Live retail rates as timestamped JSON; CORS open.'],
   openapi: ['GET /openapi.json', 'Public', 'open', 'The OpenAPI 3.1 document of every route; CORS open.'],
   'surfaces.public': [
