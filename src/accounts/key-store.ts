@@ -16,7 +16,7 @@ import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { ApiKey as ApiKeyRow, Guardrail as GuardrailRow } from '../platform/prisma-client/client.ts'
 import { type AccountState, escapeLike } from './account-store.ts'
-import { IMPORTED_HASH, type KeyHasher } from './key-hash.ts'
+import { IMPORTED_HASH, importedKeyId, type KeyHasher } from './key-hash.ts'
 import type { StoredOperator } from './operators/operator-store.ts'
 
 /** A key as stored: everything but the secret and its hash. */
@@ -191,7 +191,13 @@ export function createKeyStore(
     adopt: (accountId: string, settings: NewKey, sha256: Uint8Array<ArrayBuffer>): Promise<StoredKey> =>
       postgres.apiKey.create({
         data: {
-          ...{ id: newId('key'), accountId, kind: 'standard', hash: sha256, hashMasterKeyId: IMPORTED_HASH },
+          ...{
+            id: importedKeyId(sha256),
+            accountId,
+            kind: 'standard',
+            hash: sha256,
+            hashMasterKeyId: IMPORTED_HASH,
+          },
           ...{ prefix: 'sk-', suffix: '', ...settings },
         },
         omit: HIDDEN,

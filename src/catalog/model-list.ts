@@ -39,25 +39,33 @@ const AUTO_MODEL = {
   ...ROUTER_FIELDS,
 }
 
-/** The body of GET /v2/models: `auto` and every listed model that a key may name, without targets and costs. */
+/** The body of GET /v2/models: `auto`, every listed model that a key may name and its aliases, without targets and costs. */
 export function publicModelList(
-  catalog: Pick<CatalogSnapshot, 'models' | 'autoLadder'>,
+  catalog: Pick<CatalogSnapshot, 'models' | 'aliases' | 'autoLadder'>,
   isAllowed: (model: Model) => boolean,
 ) {
-  const named = listedModels(catalog).filter(isAllowed).map(publicModel)
-  const data = [...(catalog.autoLadder.some(isAllowed) ? [AUTO_MODEL] : []), ...named]
+  const listed = listedModels(catalog).filter(isAllowed)
+  const aliases = [...(catalog.aliases ?? [])].flatMap(([id, models]) => {
+    const model = models.find((one) => listed.includes(one))
+    return model ? [{ ...publicModel(model), id }] : []
+  })
+  const data = [
+    ...(catalog.autoLadder.some(isAllowed) ? [AUTO_MODEL] : []),
+    ...listed.map(publicModel),
+    ...aliases,
+  ]
   return { object: 'list' as const, data, total_count: data.length, links: { next: null } }
 }
 
 /** The body of GET /v2/models/{id}: also of a model that no list has. Undefined: the key may not name it. */
 export function publicModelOf(
-  { models, autoLadder }: Pick<CatalogSnapshot, 'models' | 'autoLadder'>,
+  { models, aliases, autoLadder }: Pick<CatalogSnapshot, 'models' | 'aliases' | 'autoLadder'>,
   id: string,
   isAllowed: (model: Model) => boolean,
 ) {
   if (id === AUTO.id) return autoLadder.some(isAllowed) ? AUTO_MODEL : undefined
-  const model = models.get(id)
-  return model && isAllowed(model) ? { ...publicModel(model), description: describeModel(model) } : undefined
+  const model = (aliases?.get(id) ?? [models.get(id)]).find((one) => one && isAllowed(one))
+  return model && { ...publicModel(model), id, description: describeModel(model) }
 }
 
 /** A model, also in the fields that the libraries of other routers read. */

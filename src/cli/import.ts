@@ -121,8 +121,18 @@ function merged(edits: CatalogDocument, added: Translation['catalog']): CatalogD
     const kept = (edits[name] ?? []).filter(({ id }) => !ids.has(id))
     return [name, [...kept, ...(added[name] ?? [])]] as const
   })
-  return { ...edits, ...Object.fromEntries(lists.filter(([, entries]) => entries.length > 0)) }
+  const offers = new Map((edits.changes?.offers ?? []).map((change) => [offerOf(change), change]))
+  for (const change of added.changes?.offers ?? [])
+    offers.set(offerOf(change), { ...offers.get(offerOf(change)), ...change })
+  return {
+    ...edits,
+    ...Object.fromEntries(lists.filter(([, entries]) => entries.length > 0)),
+    ...(offers.size > 0 && { changes: { ...edits.changes, offers: [...offers.values()] } }),
+  }
 }
+
+const offerOf = (change: { provider: string; upstream_model: string }) =>
+  `${change.provider}/${change.upstream_model}`
 
 /** The rows of a LiteLLM proxy's database; a table that its version does not have is empty. */
 async function readLitellm(connectionString: string): Promise<LitellmRows> {

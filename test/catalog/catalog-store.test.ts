@@ -135,6 +135,17 @@ describe('where no real key is set', () => {
     expect(publicModelOf(snapshot, 'sim/small-1', () => true)).toMatchObject({ id: 'sim/small-1' })
   })
 
+  test('lists a name that a document gave models with what it is, for keys that may use one of them', async () => {
+    const { models, ...snapshot } = (await open(standIns)).snapshot()
+    const [first, second] = [...models.values()].filter(({ id }) => !id.startsWith('sim/'))
+    const catalog = { ...snapshot, models, aliases: new Map([['support-bot', [first!, second!]]]) }
+    const described = { id: 'support-bot', canonical_slug: second!.id, owned_by: second!.vendor }
+    expect(publicModelList(catalog, (one) => one === second).data.at(-1)).toMatchObject(described)
+    expect(publicModelOf(catalog, 'support-bot', (one) => one === second)).toMatchObject(described)
+    expect(publicModelList(catalog, () => false).data).toEqual([])
+    expect(publicModelOf(catalog, 'support-bot', () => false)).toBeUndefined()
+  })
+
   test('none stands in where no simulated provider listens', async () => {
     const snapshot = (await open({ simulateAll: true })).snapshot()
     expect([...snapshot.models.values()].filter(isAvailable)).toEqual([])

@@ -118,7 +118,7 @@ describe('the gateway as a file', () => {
             {
               ...{ name: 'ci', limit_usd: '5.00', limit_reset: 'daily', expires_at: null },
               ...{ requests_per_minute: null, concurrent_calls: null },
-              ...{ models: ['openai/gpt-5-mini'], providers: [], scopes: [], project: 'Web' },
+              ...{ models: ['openai/gpt-5-mini'], providers: [], scopes: [], paused: false, project: 'Web' },
             },
           ],
           guardrails: [

@@ -34,14 +34,17 @@ CREATE TABLE "LiteLLM_UserTable" (user_id text PRIMARY KEY, user_email text, use
   spend float8 DEFAULT 0, budget_duration text, metadata jsonb DEFAULT '{}');
 CREATE TABLE "LiteLLM_TeamTable" (team_id text PRIMARY KEY, team_alias text, members_with_roles jsonb, max_budget float8,
   spend float8 DEFAULT 0, budget_duration text, models text[], rpm_limit bigint, tpm_limit bigint, blocked boolean DEFAULT false);
+CREATE TABLE "LiteLLM_ProjectTable" (project_id text PRIMARY KEY, project_alias text, team_id text, budget_id text,
+  models text[] DEFAULT '{}', spend float8 DEFAULT 0);
 CREATE TABLE "LiteLLM_TeamMembership" (user_id text, team_id text, budget_id text);
 CREATE TABLE "LiteLLM_VerificationToken" (token text PRIMARY KEY, key_name text, key_alias text, spend float8 DEFAULT 0,
   expires timestamp(3), models text[] DEFAULT '{}', user_id text, team_id text, max_parallel_requests int, rpm_limit bigint,
-  tpm_limit bigint, max_budget float8, budget_duration text, budget_id text, blocked boolean, metadata jsonb DEFAULT '{}');
+  tpm_limit bigint, max_budget float8, budget_duration text, budget_id text, blocked boolean, project_id text, metadata jsonb DEFAULT '{}');
 INSERT INTO "LiteLLM_BudgetTable" VALUES ('b1', 7, '1mo');
 INSERT INTO "LiteLLM_UserTable" VALUES ('u1', 'Ann@x.test', 'internal_user', NULL, 0, NULL), ('u2', 'ben@x.test', NULL, 20, 4.5, NULL);
 INSERT INTO "LiteLLM_TeamTable" VALUES ('t1', 'Support', '[{"user_id": "u1", "role": "admin"}, {"user_id": "u2", "role": "user"}]',
   100, 0, '30d', '{support-bot}', 600, NULL);
+INSERT INTO "LiteLLM_ProjectTable" VALUES ('p1', 'Web', 't1', 'b1', '{gpt-4o}');
 INSERT INTO "LiteLLM_TeamMembership" VALUES ('u2', 't1', 'b1');`
 
 const digest = (secret: string) => createHash('sha256').update(secret).digest('hex')
@@ -64,10 +67,10 @@ describe('an import from a LiteLLM proxy with its database', () => {
       await ledger.postgres.$executeRawUnsafe(statement)
     const [team, own, blocked] = secrets.map(digest)
     await ledger.postgres.$executeRawUnsafe(`INSERT INTO "LiteLLM_VerificationToken"
-      (token, key_name, key_alias, spend, team_id, user_id, max_budget, budget_duration, rpm_limit, tpm_limit, blocked, models)
-      VALUES ('${team}', 'sk-...aaaa', 'bot', 3, 't1', NULL, 10, '1d', 60, 5000, NULL, '{all-team-models}'),
-        ('${own}', 'sk-...bbbb', NULL, 1.25, NULL, 'u2', 5, NULL, NULL, NULL, NULL, '{}'),
-        ('${blocked}', 'sk-...cccc', 'old', 0, 't1', NULL, NULL, NULL, NULL, NULL, true, '{}')`)
+      (token, key_name, key_alias, spend, team_id, user_id, max_budget, budget_duration, rpm_limit, tpm_limit, blocked, models, project_id)
+      VALUES ('${team}', 'sk-...aaaa', 'bot', 3, 't1', NULL, 10, '1d', 60, 5000, NULL, '{all-team-models}', 'p1'),
+        ('${own}', 'sk-...bbbb', NULL, 1.25, NULL, 'u2', 5, NULL, NULL, NULL, NULL, '{}', NULL),
+        ('${blocked}', 'sk-...cccc', 'old', 0, 't1', NULL, NULL, NULL, NULL, NULL, true, '{}', NULL)`)
     config = join(await mkdtemp(join(tmpdir(), 'shuntyard-import-')), 'config.yaml')
     await writeFile(config, CONFIG)
   })
@@ -81,12 +84,14 @@ describe('an import from a LiteLLM proxy with its database', () => {
         '~ router_settings.routing_strategy: least-busy: here providers share by price and health; a call may send provider.sort',
         '~ team Support: ben@x.test: budget applies once they have joined: import again then',
         '- key bot: tpm_limit: no equal',
-        '- key old: blocked: left out',
+        '~ key old: blocked: is paused',
+        '- project Web: models: no equal',
         'catalog aliases[support-bot].models: none → ["gpt-4o"]',
         'ben@x.test: new, with a balance of 15.50',
         'ben@x.test: key sk-...bbbb: new, with the secret it has',
         'Support: requests_per_minute none → 600, spend_cap_usd none → 100.00',
         'Support: invite ben@x.test as developer',
+        'Support: budget of project Web: new',
         'Support: key bot: new, with the secret it has',
       ]),
     )
@@ -104,7 +109,8 @@ describe('an import from a LiteLLM proxy with its database', () => {
       ...{ allowedModels: ['gpt-4o'], accountState: 'active' },
     })
     expect(own).toMatchObject({ limitPico: 3_750_000_000_000n, limitReset: 'none', allowedModels: [] })
-    expect(blocked).toBeNull()
+    expect(team).toMatchObject({ project: 'Web', pausedAt: null })
+    expect(blocked).toMatchObject({ name: 'old', pausedAt: expect.any(Date) })
     const accounts = await ledger.postgres.account.findMany({ orderBy: { balancePico: 'asc' } })
     expect(
       accounts.map(({ email, name, balancePico }) => `${email ?? name} ${balancePico / 10n ** 10n}`),
@@ -115,6 +121,15 @@ describe('an import from a LiteLLM proxy with its database', () => {
     ])
     expect((await run('--credit', '25.00')).out).toContain('Nothing to change.')
     expect((await keys.findBySecret(secrets[0]!))?.id).toBe(team?.id)
+
+    // Since its first use the key is stored under another hash.
+    const rename = `UPDATE "LiteLLM_VerificationToken" SET key_alias = 'robot' WHERE key_alias = 'bot'`
+    await ledger.postgres.$executeRawUnsafe(rename)
+    const renamed = await run('--credit', '25.00')
+    expect(renamed.out.trimEnd().split('\n').at(-1)).toBe('Support: key robot: name bot → robot')
+    expect(await keys.findBySecret(secrets[0]!)).toMatchObject({ id: team?.id, name: 'robot' })
+    await keys.revoke(team!.id, new Date())
+    expect((await run('--credit', '25.00')).out).toContain('Nothing to change.')
   })
 })
 
@@ -134,6 +149,28 @@ describe('what a source has becomes', () => {
     const { accounts, notes } = fromLitellmDatabase(rows, { idsOf: () => [] }, options, 0)
     expect(accounts).toMatchObject([{ account: 'ann@x.test', opening_credit_usd: '30.00' }])
     expect(textsOf(notes)).toEqual(['differs user ann@x.test: max_budget of 90d: is a balance, once'])
+  })
+
+  test('weights of deployments that are offers of one model in a LiteLLM config', () => {
+    const ours = ['openai', 'azure'].map((id) => offer(provider(id), 1, {}, 'gpt-4o'))
+    const list = ['openai', 'azure', 'openai'].map((id, index) => ({
+      model_name: index === 2 ? 'twice' : 'gpt',
+      litellm_params: { model: `${id}/gpt-4o`, weight: index + 1 },
+    }))
+    const { catalog, notes } = fromLitellmConfig(
+      { model_list: list },
+      knownModels(snapshot([model('gpt-4o', ours)])),
+      options,
+    )
+    expect(catalog.changes).toEqual({
+      offers: [
+        { provider: 'openai', upstream_model: 'gpt-4o', weight: 33.3 },
+        { provider: 'azure', upstream_model: 'gpt-4o', weight: 66.7 },
+      ],
+    })
+    expect(textsOf(notes).filter((text) => text.includes('weight'))).toEqual([
+      'differs deployment twice (openai/gpt-4o): its weight is left out: providers share by price',
+    ])
   })
 
   test('models, providers of its own, groups and fallbacks of a LiteLLM config', () => {

@@ -1,6 +1,7 @@
 import { type Account, accountName, isPerson } from '../../accounts/account-store.ts'
 import { createEmailTokenStore } from '../../accounts/email-token-store.ts'
 import { type SignInRules, setSignInRules } from '../../accounts/identity/sign-in-rules.ts'
+import { importedKeyId } from '../../accounts/key-hash.ts'
 import { createInvitationStore } from '../../accounts/organisation/invitation-store.ts'
 import { isEmailShaped } from '../../core/kernel/email-address.ts'
 import { formatUsdOrNull, type PicoUsd, parseUsd, picoUsd } from '../../core/kernel/money.ts'
@@ -219,12 +220,13 @@ const KEY_SETTINGS = [
   'providers',
   'scopes',
   'project',
+  'paused',
 ] as const
 
 const NEW_KEY: KeySettings = {
   ...{ limit_usd: null, limit_reset: 'none', expires_at: null },
   ...{ requests_per_minute: null, concurrent_calls: null, models: [], providers: [], scopes: [] },
-  project: null,
+  ...{ project: null, paused: false },
 }
 
 const keySettingsOf = (key: StoredKeys[number]): KeySettings => ({
@@ -237,6 +239,7 @@ const keySettingsOf = (key: StoredKeys[number]): KeySettings => ({
   providers: key.allowedProviders,
   scopes: key.scopes as KeySettings['scopes'],
   project: key.project,
+  paused: key.pausedAt !== null,
 })
 
 /** As the key store takes them. */
@@ -258,27 +261,37 @@ async function keyChanges(
   found: Account | null,
   idOf: () => string,
 ): Promise<Change[]> {
-  const present = found ? (await keys.list(found.id)).filter(({ state }) => state === 'active') : []
+  const all = found ? await keys.list(found.id) : []
+  const present = all.filter(({ state }) => state === 'active')
   return wanted.flatMap(({ name, ...entry }): Change[] => {
     const given = definedOf(entry, KEY_SETTINGS)
-    const [key, another] = present.filter((other) => other.name === name)
+    const hash = entry.sha256 === undefined ? undefined : new Uint8Array(Buffer.from(entry.sha256, 'hex'))
+    const imported = hash && all.find(({ id }) => id === importedKeyId(hash))
+    // It was revoked here since.
+    if (imported?.state === 'revoked') return []
+    const [key, another] = imported ? [imported] : present.filter((other) => other.name === name)
     if (another) throw new UsageError(`${account} has several keys called ${name}`)
     if (!key) {
       const make = async () => {
         const settings = { name, ...storedSettings({ ...NEW_KEY, ...given }) }
         await groupBudgets.expectProject(idOf(), settings.project)
-        const hash = entry.sha256 === undefined ? undefined : new Uint8Array(Buffer.from(entry.sha256, 'hex'))
-        if (hash) return done(keyManagement.adopt(operator, idOf(), settings, hash))
-        return (await keyManagement.create(operator, idOf(), settings)).secret
+        const made = hash
+          ? { key: await keyManagement.adopt(operator, idOf(), settings, hash), secret: undefined }
+          : await keyManagement.create(operator, idOf(), settings)
+        if (given.paused) await keyManagement.pause(operator, made.key)
+        return made.secret
       }
       return [{ text: `${account}: key ${name}: new${entry.sha256 ? ', with the secret it has' : ''}`, make }]
     }
-    const before = keySettingsOf(key)
-    const edit = differing(given, before)
-    const after = storedSettings({ ...before, ...edit })
+    const before = { name: key.name, ...keySettingsOf(key) }
+    const edit = differing({ name, ...given }, before)
+    const after = { name, ...storedSettings({ ...before, ...edit }) }
     const make = async () => {
       await groupBudgets.expectProject(idOf(), after.project)
-      return done(keyManagement.setLimits(operator, key, differing(after, key)))
+      const limits = differing(after, key)
+      if (!isEmpty(limits)) await keyManagement.setLimits(operator, key, limits)
+      if (edit.paused !== undefined) await keyManagement[edit.paused ? 'pause' : 'resume'](operator, key)
+      return undefined
     }
     return isEmpty(edit) ? [] : [{ text: `${account}: key ${name}: ${describe(edit, before)}`, make }]
   })

@@ -37,10 +37,12 @@ const KeyEntry = Type.Object(
     sha256: Type.Optional(
       Type.String({
         pattern: '^[0-9a-f]{64}$',
-        description: 'Of the secret of a key of another gateway, which stays valid. Of a key that is new.',
+        description:
+          'Of the secret of a key of another gateway, which stays valid; identifies it, whatever its name is.',
       }),
     ),
     project: optional(Type.String(), 'One of its account; null: none.'),
+    paused: Type.Optional(Type.Boolean({ description: 'Its calls are refused.' })),
   },
   CLOSED,
 )

@@ -1,3 +1,4 @@
+import type { Offer } from '../../core/catalog/catalog.ts'
 import type { DocumentModel, DocumentProvider } from '../../core/catalog/catalog-document.ts'
 import { isPlatformKeyVariable } from '../../core/catalog/platform-key-variables.ts'
 import { formatRate } from '../../core/kernel/money.ts'
@@ -23,6 +24,13 @@ export interface Deployment {
 
 type Catalog = Translation['catalog']
 
+interface WeightedOffer {
+  what: string
+  /** Undefined: it is no offer of the catalog. */
+  offer: Offer | undefined
+  weight: number | undefined
+}
+
 /** The part of a catalog that serves the deployments of a source, and the ids here of the source's names. */
 export interface DeploymentCatalog {
   catalog: Catalog
@@ -47,6 +55,8 @@ export function catalogOf(
   const providers = new Map<string, DocumentProvider>()
   const models = new Map<string, DocumentModel>()
   const targets = new Map<string, string[]>()
+  const weighted = new Map<string, WeightedOffer[]>()
+  const weights = new Map<Offer, number>()
   for (const deployment of deployments) {
     const id = isOwnAddress(deployment, known) ? ownModel(deployment) : sharedModel(deployment)
     if (id !== null) targets.set(deployment.name, [...new Set([...(targets.get(deployment.name) ?? []), id])])
@@ -84,10 +94,15 @@ export function catalogOf(
     notes.push({ kind: 'same', what, text: `alias of ${ids.join(', then ')}` })
     return [{ id: name, models: ids }]
   })
+  for (const [name, group] of weighted) addWeights(name, group)
+  const offers = [...weights].map(([{ provider, upstreamModel }, weight]) => ({
+    ...{ provider: provider.id, upstream_model: upstreamModel, weight },
+  }))
   const catalog: Catalog = {
     ...(providers.size > 0 && { providers: [...providers.values()] }),
     ...(models.size > 0 && { models: [...models.values()] }),
     ...(aliases.length > 0 && { aliases }),
+    ...(offers.length > 0 && { changes: { offers } }),
   }
   return { catalog, notes, idsOf }
 
@@ -110,18 +125,30 @@ export function catalogOf(
       notes.push({ kind: 'differs', what, text: `set its key, which the source holds, as ${ours.apiKeyEnv}` })
     else if (keyVariable !== ours.apiKeyEnv && keyVariable !== null)
       notes.push({ kind: 'differs', what, text: `set the value of ${keyVariable} as ${ours.apiKeyEnv}` })
-    if (weight !== undefined)
-      notes.push({
-        kind: 'differs',
-        what,
-        text: 'its weight is left out: providers share by price; changes.offers sets weights',
-      })
+    const offer = found.offers.find((one) => one.provider === ours)
+    weighted.set(name, [...(weighted.get(name) ?? []), { what, offer, weight }])
     return found.id
+  }
+
+  /** The weights of a name's deployments as percentages of offers, where they are offers of one model and no other name's. */
+  function addWeights(name: string, group: readonly WeightedOffer[]): void {
+    const total = group.reduce((sum, { weight = 0 }) => sum + weight, 0)
+    const shares = new Map(
+      group.map(({ offer, weight = 0 }) => [offer, Math.round((1000 * weight) / total) / 10] as const),
+    )
+    const isOne = targets.get(name)?.length === 1 && shares.size === group.length && !shares.has(undefined)
+    const isSame = ([offer, share]: [Offer | undefined, number]) => (weights.get(offer!) ?? share) === share
+    if (total > 0 && isOne && [...shares].every(isSame))
+      for (const [offer, share] of shares) weights.set(offer!, share)
+    else
+      for (const { what, weight } of group)
+        if (weight !== undefined)
+          notes.push({ kind: 'differs', what, text: 'its weight is left out: providers share by price' })
   }
 
   /** A model at a provider of the customer's own. */
   function ownModel(deployment: Deployment): string | null {
-    const { name, provider, model, baseModel, keyVariable, listPrice, contextLength } = deployment
+    const { name, provider, model, baseModel, keyVariable, listPrice, contextLength, weight } = deployment
     const isAzure = provider.startsWith('azure')
     const address = deployment.baseUrl!.replace(/\/+$/, '')
     const baseUrl = isAzure && !address.includes('/openai') ? `${address}/openai/v1` : address
@@ -167,6 +194,7 @@ export function catalogOf(
       ...{ id, vendor: providerId, context_length: context, list_price: price },
       offers: [{ provider: providerId, upstream_model: model }],
     })
+    weighted.set(name, [...(weighted.get(name) ?? []), { what, offer: undefined, weight }])
     return id
   }
 }

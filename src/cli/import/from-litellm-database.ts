@@ -27,7 +27,7 @@ export type LitellmRows = Readonly<Record<(typeof LITELLM_TABLES)[number], reado
 
 const KEY_LEFT = [
   'tpm_limit tpd_limit aliases config permissions router_settings model_max_budget budget_limits budget_fallbacks',
-  'allowed_routes policies object_permission_id agent_id project_id organization_id access_group_ids auto_rotate',
+  'allowed_routes policies object_permission_id agent_id organization_id access_group_ids auto_rotate',
   'metadata allowed_cache_controls',
 ].flatMap((names) => names.split(' '))
 const TEAM_LEFT = [
@@ -35,6 +35,14 @@ const TEAM_LEFT = [
   'object_permission_id policies access_group_ids',
 ].flatMap((names) => names.split(' '))
 const USER_LEFT = ['tpm_limit', 'model_max_budget', 'organization_id', 'sso_user_id', 'metadata', 'policies']
+const PROJECT_LEFT = [
+  'models',
+  'metadata',
+  'model_rpm_limit',
+  'model_tpm_limit',
+  'blocked',
+  'object_permission_id',
+]
 /** The team of the sessions of LiteLLM's own console. */
 const SESSIONS = 'litellm-dashboard'
 
@@ -89,11 +97,33 @@ export function fromLitellmDatabase(
     }
     noteLeft(row, TEAM_LEFT, what)
   }
+  const projects = new Map<unknown, string>()
+  const ofTeams = rows.ProjectTable.map((row) => ({
+    row,
+    name: textOf(row.project_alias) ?? String(row.project_id),
+  }))
+  for (const { row, name } of distinctNames(ofTeams)) {
+    const [what, team] = [`project ${name}`, accounts.get(teams.get(row.team_id) ?? '')]
+    if (!team) {
+      note('lost', what, 'its team is left out')
+      continue
+    }
+    const budget = budgets.get(row.budget_id)
+    const [usd, duration] = [numberOf(budget?.max_budget), textOf(budget?.budget_duration)]
+    const limit_reset = resetOf(duration)
+    const spent = limit_reset === 'none' ? (numberOf(row.spend) ?? 0) : 0
+    const limit_usd = usd === undefined ? null : usdText(usd - spent)
+    team.budgets = [...(team.budgets ?? []), { scope: 'project', value: name, limit_usd, limit_reset }]
+    projects.set(row.project_id, name)
+    if (usd !== undefined && duration !== undefined && !EXACT.test(duration))
+      note('differs', what, `budget of ${duration}: here ${limit_reset === 'none' ? 'in all' : limit_reset}`)
+    noteLeft(row, PROJECT_LEFT, what)
+  }
   for (const { account, key } of rows.VerificationToken.flatMap(keyOf)) {
     const entry = accounts.get(account) ?? { account, keys: [] }
     accounts.set(account, { ...entry, keys: [...entry.keys, key] })
   }
-  for (const table of ['OrganizationTable', 'EndUserTable', 'TagTable', 'ProjectTable'] as const)
+  for (const table of ['OrganizationTable', 'EndUserTable', 'TagTable'] as const)
     if (rows[table].length > 0) note('lost', `LiteLLM_${table}`, `${rows[table].length} rows: left out`)
   return {
     accounts: [...accounts.values()].map((entry) => ({ ...entry, keys: distinctNames(entry.keys) })),
@@ -158,7 +188,6 @@ export function fromLitellmDatabase(
       return []
     }
     if (token.team_id === SESSIONS) return leave('a session of its console: left out')
-    if (token.blocked === true) return leave('blocked: left out')
     const expires = textOf(token.expires)
     const expiresAt = expires && new Date(/[Z+]/.test(expires) ? expires : `${expires}Z`)
     if (expiresAt && expiresAt.getTime() <= nowMs) return leave('expired: left out')
@@ -178,12 +207,16 @@ export function fromLitellmDatabase(
     if (budget !== undefined && !isExact)
       note('differs', what, `budget of ${duration}: here ${reset === 'none' ? 'in all' : reset}`)
     noteLeft(limits, KEY_LEFT, what)
+    if (token.blocked === true) note('differs', what, 'blocked: is paused')
+    const project = account === teams.get(token.team_id) ? projects.get(token.project_id) : undefined
+    if (textOf(token.project_id) && !project) note('lost', what, 'its project is not in its team')
     const team = rows.TeamTable.find(({ team_id }) => team_id === token.team_id)
     return [
       {
         account,
         key: {
           ...{ name, sha256: String(token.token), models: modelsOf(token, team, what) },
+          ...{ ...(token.blocked === true && { paused: true }), ...(project && { project }) },
           ...{
             requests_per_minute: countOf(limits.rpm_limit),
             expires_at: expiresAt ? expiresAt.toISOString() : null,
