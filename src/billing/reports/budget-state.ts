@@ -1,7 +1,7 @@
 import type { BudgetHolder, RunningBudget } from '../../core/billing/budget.ts'
 import { type Redis, redisOf } from '../../platform/redis/redis.ts'
 import { allowanceKey } from '../../platform/redis/redis-keys.ts'
-import type { Reports } from './reports.ts'
+import type { SpendStore } from './spend-store.ts'
 
 /**
  * The rest of some budgets of one account in their periods, less open holds, pico-USD, by one command; null for one that is not
@@ -30,7 +30,7 @@ export interface SpentAndLeft {
  */
 export async function readBudget(
   { period, ...budget }: RunningBudget,
-  { spend, allowances }: Pick<Reports, 'spend' | 'allowances'>,
+  { spend, allowances }: { spend: Pick<SpendStore, 'spending'>; allowances: Allowances },
 ): Promise<SpentAndLeft> {
   const [{ spentPico }, [known]] = await Promise.all([
     spend.spending(budget, period, []),
