@@ -63,7 +63,7 @@ describe('an invitation', () => {
     const { content } = catcher.received.find(({ to }) => to.includes(invitation.email))!
     expect(content).toMatch(/^Subject: You are invited to an organisation\r?$/m)
     const { name } = (await owner.json<SessionView>(`${API}/session`)).account
-    expect(content).toContain(`The name that they gave it: "${name}"`)
+    expect(content).toContain(`invited you to "${name}"`)
 
     for (let sent = 1; sent < 10; sent++) expect((await send()).status).toBe(201)
     await expectError(await send(), 429, 'rate_limit_exceeded')

@@ -36,7 +36,7 @@ test('a gateway without a mail server writes each message to a file that only it
 
 test('links stay whole in both parts, whatever their length and whatever else the message says', async () => {
   const link = `https://gateway.example/${'path/'.repeat(20)}invitation#${'A'.repeat(43)}`
-  const text = `Hello,\n\n"Zoë & <Söhne>" invites you.\n\n${link}\n\nAmount:  $5.00\nTime:    now\n`
+  const text = `Hello,\n\n"Zoë & <Söhne>" invited you.\n\nJoin it:\n${link}\n\nAmount:  $5.00\nTime:    now\n`
   await mailer().send({ to: 'ann@example.test', subject: 'An invitation', text: text.replace(/[öë]/g, 'o') })
   await mailer().send({ to: 'bob@example.test', subject: 'An invitation', text })
   const names = await readdir(join(folder, 'mail'))
@@ -51,15 +51,18 @@ test('links stay whole in both parts, whatever their length and whatever else th
   )
   expect(plain).toContain(`\r\n${link}\r\n`)
   for (const message of [plain, accents]) expect(message).toContain(`href="${link.replaceAll('&', '&#38;')}"`)
-  expect(accents).toContain('<p>&#34;Zo&#235; &#38; &#60;S&#246;hne&#62;&#34; invites you.</p>')
+  expect(accents).toContain('<p>&#34;Zo&#235; &#38; &#60;S&#246;hne&#62;&#34; invited you.</p>')
+  expect(accents).toMatch(/<a style="[^"]+" href="[^"]+">Join it<\/a>/)
   expect(accents).toContain('<p>Amount:  $5.00<br>\r\nTime:    now</p>')
 })
 
 test('an address that somebody chose, in a name, is no link', async () => {
-  const text = `The name that they gave it: "Pay: https://evil.example/login".
+  const text = `Bob invited you to "Pay: https://evil.example/login".
 
+Join it:
 https://evil.example/alone
 
+Join it:
 https://gateway.example/invitation
 `
   await mailer().send({ to: 'ann@example.test', subject: 'An invitation', text })
