@@ -20,7 +20,7 @@ import { leaveDraft } from '../lib/form-drafts.ts'
 import { formatDuration, formatMoment } from '../lib/format.ts'
 import { gatewayAddress } from '../lib/gateway-address.ts'
 import { findModel } from '../lib/models/model-catalog.ts'
-import { linkFragment, MESSAGE_DRAFT } from '../lib/playground/playground-link.ts'
+import { MESSAGE_DRAFT } from '../lib/playground/chat-settings.ts'
 import { CallCostPanel } from './calls/call-cost-panel.tsx'
 
 /** One call: why it ended as it did, where its time went, what it cost and how to send it again. */
@@ -163,8 +163,8 @@ function CallActions({ call, mayPlay }: { call: CallDetail; mayPlay: boolean }) 
           action={{
             send: async () => {
               const { settings, text } = replayOf(call.model, await readLog())
-              if (text !== '') leaveDraft(MESSAGE_DRAFT, { text })
-              await navigate({ to: '/playground', hash: linkFragment(settings, true).slice(1) })
+              leaveDraft(MESSAGE_DRAFT, { text, settings: JSON.stringify(settings) })
+              await navigate({ to: '/playground' })
             },
           }}
         >

@@ -4,8 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { NewTotp } from '../../../src/core/api/second-factor.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
-import { NO_SETTINGS } from '../../../web/lib/playground/chat-settings.ts'
-import { linkFragment } from '../../../web/lib/playground/playground-link.ts'
+import { MESSAGE_DRAFT, NO_SETTINGS } from '../../../web/lib/playground/chat-settings.ts'
 import { PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { codeOf } from '../../helpers/totp-code.ts'
 import { expectAccessible } from '../accessibility.ts'
@@ -397,17 +396,21 @@ describe('the playground', () => {
     await context.close()
   })
 
-  test('loops through a tool, shows Markdown without loading anything, and opens from a link', async () => {
+  test('loops through a tool, shows Markdown without loading anything, and takes settings over', async () => {
     const { page, watch, context, client } = await openSignedIn('/dashboard')
     await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
     const settings = { ...NO_SETTINGS, models: ['birch/open-leaf'], tools: JSON.stringify([SORT_TOOL]) }
-    await page.goto(`${stack.url}/playground${linkFragment(settings, true)}`)
-    // The settings of the link are open, and the conversation is in sight below them.
+    // As a call that is replayed leaves them.
+    const { person } = await client.json<SessionView>('/console/api/session')
+    const forms = { [MESSAGE_DRAFT]: { text: '', settings: JSON.stringify(settings) } }
+    const drafts = JSON.stringify({ personId: person.id, forms })
+    await page.evaluate(`sessionStorage.setItem('shuntyard-drafts', ${JSON.stringify(drafts)})`)
+    await page.goto(`${stack.url}/playground`)
+    // The settings are open, and the conversation is in sight below them.
     await page.getByRole('region', { name: 'Settings' }).waitFor()
     const place = await page.getByText('Send a message to start.').boundingBox()
     expect(place?.y).toBeLessThan(WIDE.height)
     await messageOn(page).fill('Use sort_wagons, please')
-    expect(new URL(page.url()).hash).toBe('')
     await messageOn(page).press('Enter')
     await page.getByLabel('Result of sort_wagons').fill('{"sorted":true}')
     await page.getByRole('button', { name: 'Send the result' }).click()

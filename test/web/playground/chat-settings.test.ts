@@ -9,7 +9,6 @@ import {
   settingsCount,
   settingsProblems,
 } from '../../../web/lib/playground/chat-settings.ts'
-import { linkFragment, readLinkFragment } from '../../../web/lib/playground/playground-link.ts'
 
 const ALL: ChatSettings = {
   models: ['acme/swift', 'auto'],
@@ -52,31 +51,5 @@ describe('settings of the playground', () => {
     const found = settingsProblems({ ...NO_SETTINGS, [name]: text })[name]
     if (typeof problem === 'string') expect(found).toBe(problem)
     else expect(found).toMatch(problem)
-  })
-})
-
-describe('a link to the playground', () => {
-  test('brings back every setting, and nothing else', () => {
-    expect(readLinkFragment(linkFragment(ALL, true))).toEqual(ALL)
-    expect(readLinkFragment(linkFragment(NO_SETTINGS, true))).toEqual(NO_SETTINGS)
-  })
-
-  test('has the system prompt only where asked for', () => {
-    expect(readLinkFragment(linkFragment(ALL, false))).toEqual({ ...ALL, system: '' })
-  })
-
-  test('the link to a playground has only characters that need no escaping', () => {
-    expect(linkFragment(ALL, true)).toMatch(/^#playground=[\w-]+$/)
-  })
-
-  test.each(['', '#', '#chat', '#playground=', '#playground=%%%', '#playground=bnVsbA', '#playground=e30'])(
-    'that is none is ignored: %s',
-    (fragment) => expect(readLinkFragment(fragment)).toBeNull(),
-  )
-
-  test('is checked like any input', () => {
-    const text = JSON.stringify({ models: [1, 'a', 'b', 'c', 'd'], system: 7, response_format: 'xml' })
-    const fragment = `#playground=${Buffer.from(text).toString('base64url')}`
-    expect(readLinkFragment(fragment)).toEqual({ ...NO_SETTINGS, models: ['a', 'b', 'c'] })
   })
 })

@@ -38,7 +38,7 @@ export const NO_SETTINGS: ChatSettings = {
 /** The settings that are one text each. */
 export type TextSetting = Exclude<keyof ChatSettings, 'models' | 'response_format'>
 
-export const TEXT_SETTINGS: readonly TextSetting[] = [
+const TEXT_SETTINGS: readonly TextSetting[] = [
   'system',
   'temperature',
   'top_p',
@@ -116,3 +116,6 @@ function jsonProblem(text: string, fits: (value: unknown) => boolean, what: stri
 
 const isObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The draft of the playground's message, and of the settings that another page leaves for it. */
+export const MESSAGE_DRAFT = 'playground message'

@@ -1,13 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import {
-  Bookmark,
-  Code,
-  History as HistoryIcon,
-  Link as LinkIcon,
-  Plus,
-  SlidersHorizontal,
-  SquarePen,
-} from 'lucide-react'
+import { Bookmark, Code, History as HistoryIcon, Plus, SlidersHorizontal, SquarePen } from 'lucide-react'
 import { type ReactNode, type RefObject, Suspense, useEffect, useRef, useState } from 'react'
 import { lazyPart } from '../../api/lazy-part.ts'
 import { Button } from '../../components/form/button.tsx'
@@ -15,6 +7,7 @@ import { readDraft, useDraft } from '../../lib/form-drafts.ts'
 import { type CatalogModel, findModel } from '../../lib/models/model-catalog.ts'
 import {
   type ChatSettings,
+  MESSAGE_DRAFT,
   MODELS_MAX,
   settingsCount,
   settingsProblems,
@@ -26,21 +19,18 @@ import {
   waitsForTools,
   withTurn,
 } from '../../lib/playground/conversation.ts'
-import { MESSAGE_DRAFT } from '../../lib/playground/playground-link.ts'
 import { Composer } from './composer.tsx'
 import { ModelDialog, ModelPicker } from './model-picker.tsx'
 import { CHAT_PATH } from './run-chat.ts'
 import { TurnView } from './turn-view.tsx'
 import { type ConversationControl, useConversation } from './use-conversation.ts'
 import { useHistory } from './use-history.ts'
-import { useLinkedSettings } from './use-linked-settings.ts'
 
 /** What is opened over the conversation is loaded then. */
 const HistoryDialog = lazyPart(async () => (await import('./history-dialog.tsx')).HistoryDialog)
 const PlaygroundPresets = lazyPart(async () => (await import('./preset-dialog.tsx')).PlaygroundPresets)
 const SettingsPanel = lazyPart(async () => (await import('./settings-panel.tsx')).SettingsPanel)
-const CodeDialog = lazyPart(async () => (await import('./share-dialogs.tsx')).CodeDialog)
-const LinkDialog = lazyPart(async () => (await import('./share-dialogs.tsx')).LinkDialog)
+const CodeDialog = lazyPart(async () => (await import('./code-dialog.tsx')).CodeDialog)
 
 const NO_DRAFT: UserMessage = { text: '', images: [] }
 
@@ -53,19 +43,16 @@ interface ChatTabProps {
 
 /** A conversation with up to three models at once. */
 export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
-  const control = useConversation(keyId, initial)
+  // A call that is replayed leaves its settings beside its message.
+  const [left] = useState(() => readDraft(MESSAGE_DRAFT))
+  const control = useConversation(keyId, left.settings ? JSON.parse(left.settings) : initial)
   const { conversation, isBusy } = control
   const { settings, turns } = conversation
   const history = useHistory(accountId, conversation)
-  const [draft, setDraft] = useState(() => ({ ...NO_DRAFT, ...readDraft(MESSAGE_DRAFT) }))
+  const [draft, setDraft] = useState(() => ({ ...NO_DRAFT, text: left.text ?? '' }))
   useDraft(MESSAGE_DRAFT, draft.text === '' ? {} : { text: draft.text })
-  const [dialog, setDialog] = useState<'presets' | 'history' | 'code' | 'link' | null>(null)
-  const [showsSettings, setShowsSettings] = useState(false)
-  useLinkedSettings((linked) => {
-    control.startNew()
-    control.setSettings(linked)
-    setShowsSettings(settingsCount(linked) > 0)
-  })
+  const [dialog, setDialog] = useState<'presets' | 'history' | 'code' | null>(null)
+  const [showsSettings, setShowsSettings] = useState(settingsCount(settings) > 0)
   const lastTurn = useInSight(turns.length)
   const close = () => setDialog(null)
   const problems = Object.keys(settingsProblems(settings)).length > 0
@@ -97,11 +84,6 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
             label="Code"
             icon={<Code size={17} aria-hidden="true" />}
             onClick={() => !problems && setDialog('code')}
-          />
-          <Tool
-            label="Link"
-            icon={<LinkIcon size={17} aria-hidden="true" />}
-            onClick={() => setDialog('link')}
           />
         </div>
       </div>
@@ -150,7 +132,6 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
           />
         )}
         {dialog === 'code' && <CodeDialog requests={requestsOf(conversation, draft)} onClose={close} />}
-        {dialog === 'link' && <LinkDialog settings={settings} onClose={close} />}
       </Suspense>
     </div>
   )
