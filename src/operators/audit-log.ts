@@ -118,16 +118,19 @@ async function namesOf(postgres: Postgres, actors: string[]) {
   return names
 }
 
-/** The names of the accounts, keys and operators among the targets. */
+/** The names of the accounts, keys and operators among the targets, and whose a payment is. */
 async function targetNamesOf(postgres: Postgres, targets: string[]): Promise<Map<string, string>> {
   const isTarget = { id: { in: targets } }
-  const [accounts, keys, operators] = await Promise.all([
-    postgres.account.findMany({ where: isTarget, select: { id: true, email: true, name: true } }),
+  const named = { id: true, email: true, name: true }
+  const [accounts, payments, keys, operators] = await Promise.all([
+    postgres.account.findMany({ where: isTarget, select: named }),
+    postgres.payment.findMany({ where: isTarget, select: { id: true, account: { select: named } } }),
     postgres.apiKey.findMany({ where: isTarget, select: { id: true, name: true } }),
     postgres.operator.findMany({ where: isTarget, select: { id: true, name: true } }),
   ])
   return new Map([
     ...accounts.map((account) => [account.id, accountName(account)] as const),
+    ...payments.map(({ id, account }) => [id, accountName(account)] as const),
     ...[...keys, ...operators].map(({ id, name }) => [id, name] as const),
   ])
 }

@@ -83,6 +83,22 @@ const REPLACED = [
   'It has not taken anything',
   'It has accepted nothing',
   'A real call',
+  'Sorted are the latest',
+  'One opaque entry',
+  'The name that they gave it',
+  'invites you to an organisation',
+  'prompt and completion share',
+  'Token source',
+  'Known from',
+  'outcomes so far',
+  'goes back by',
+  'what the balance does not have',
+  'Most used here',
+  'also not with customers',
+  'The last hour is not over',
+  'at their own speed',
+  "Spending limit reached'",
+  'Open the link</a>',
 ]
 
 test('the former name of the project is only where a decision needs it', () => {

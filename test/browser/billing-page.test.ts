@@ -36,9 +36,25 @@ test('a card is saved, tops the balance up, and the invoice can be read and down
 
   await expectAccessibleAtBothWidths(page)
 
+  // The tabs begin where the title does, and none is out of sight on a phone.
+  await page.setViewportSize(NARROW)
+  const tabs = page.getByRole('navigation', { name: 'Parts of billing' }).getByRole('link')
+  const leftOf = async (place: typeof tabs) => (await place.boundingBox())?.x
+  expect(await leftOf(tabs.first())).toBe(await leftOf(page.getByRole('heading', { level: 1 })))
+  const last = await tabs.last().boundingBox()
+  expect(last && last.x + last.width).toBeLessThanOrEqual(NARROW.width)
+  await page.setViewportSize(WIDE)
+
   const openTab = (name: string) =>
     page.getByRole('navigation', { name: 'Parts of billing' }).getByRole('link', { name }).click()
   await openTab('Overview')
+  // An amount of 11 characters, such as $0.00001113, is as large as those beside it.
+  const sizes = await page.evaluate<string[]>(`[1, 11].map((characters) => {
+    const figure = document.querySelector('.stats .figure')
+    figure.style.setProperty('--characters', characters)
+    return getComputedStyle(figure).fontSize
+  })`)
+  expect(sizes[1]).toBe(sizes[0])
   const auto = panel(page, 'Automatic top-up')
   await auto.getByText('Test mode').waitFor()
   await auto.getByRole('button', { name: 'Save a card' }).click()

@@ -117,7 +117,7 @@ describe('surfaces', () => {
       method: 'GET',
       path: '/v1/models',
       status: 'Limited',
-      behaviour: 'One opaque entry, `auto`; admin keys see the catalog.',
+      behaviour: 'Lists the model `auto`; admin keys see the catalog.',
       schema: '/openapi.json#/paths/~1v1~1models/get',
       contract: expect.stringMatching(/^[0-9a-f]{16}$/),
       deprecation: null,

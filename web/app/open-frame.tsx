@@ -33,7 +33,8 @@ export const FrameSkeleton = () => (
       <Brand />
     </header>
     <main id="main" className="px-4 pt-6 lg:px-[clamp(1rem,3vw,3rem)] lg:pt-8" tabIndex={-1}>
-      <div className="panel mx-auto max-w-320">
+      <div className="mx-auto max-w-320">
+        <h1 className="sr-only">Loading …</h1>
         <SkeletonLines />
       </div>
     </main>

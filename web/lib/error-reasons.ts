@@ -22,7 +22,10 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [reason: string, remedy: strin
   not_signed_in: ['Not signed in', 'Sign in again.'],
   invalid_credentials: ['Wrong email or password', 'Sign in again.'],
   insufficient_balance: ['Not enough balance', 'Add credit, or request fewer tokens.'],
-  key_limit_exceeded: ['Spending limit reached', 'Raise the limit, or wait until it resets.'],
+  key_limit_exceeded: [
+    'Spending limit or budget reached',
+    'Raise the limit of the key or the budget, or wait until it resets.',
+  ],
   payment_required: ['Payment required', 'Send an API key, or pay for the call.'],
   key_revoked: ['API key revoked, expired or paused', 'Use another key.'],
   not_permitted: ['Not allowed for this key', 'Change what the key may use, or use another key.'],

@@ -240,8 +240,7 @@ export const RAIL_NAMES: Record<RailName, string> = {
   development: 'Test payment',
 }
 
-/** The states of a top-up on screen. */
-export const TOP_UP_STATES: Record<TopUpView['state'], string> = {
+const TOP_UP_STATES: Record<TopUpView['state'], string> = {
   created: 'Unpaid',
   pending: 'Pending',
   settled: 'Paid',
@@ -250,3 +249,7 @@ export const TOP_UP_STATES: Record<TopUpView['state'], string> = {
   refunded: 'Refunded',
   disputed: 'Disputed',
 }
+
+/** The state of a top-up on screen. `isPartLeft`: not all of it was refunded. */
+export const topUpStateName = (state: TopUpView['state'], isPartLeft: boolean): string =>
+  state === 'refunded' && isPartLeft ? 'Partly refunded' : TOP_UP_STATES[state]

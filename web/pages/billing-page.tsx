@@ -123,7 +123,6 @@ const InvoiceList = () => (
         caption="Invoices, newest first"
         invoices={invoices}
         pdfPath={invoicePdfPath}
-        isPrinted
         hasReceipts
       />
     )}

@@ -6,6 +6,7 @@ import { path, queryString, requestJson } from '../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../components/feedback/dialogs.tsx'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
+import { RowMenu } from '../components/form/row-menu.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { DataTable } from '../components/table/data-table.tsx'
 import { spendingLimitProblem } from '../lib/checks.ts'
@@ -75,23 +76,21 @@ function Actions({ budget }: { budget: GroupBudgetView }) {
   const remove = `${PATH}${queryString({ scope, value: value ?? undefined })}`
   const mayUseKeys = (useQuery(sessionQuery).data?.permissions ?? []).includes('all_keys')
   return (
-    <span className="row">
-      {scope === 'project' && mayUseKeys && (
-        <Button kind="quiet" dialog={(close) => <AddKeyDialog project={value ?? ''} onClose={close} />}>
-          Add key ({budget.keys})
-        </Button>
-      )}
-      <Button kind="quiet" dialog={(close) => <BudgetDialog budget={budget} onClose={close} />}>
-        Edit
-      </Button>
-      {!budget.is_default && (
-        <Button
-          kind="quiet"
-          dialog={(close) => (
+    <RowMenu
+      about={nameOf(budget)}
+      actions={[
+        scope === 'project' &&
+          mayUseKeys && {
+            name: `Add key (${budget.keys})`,
+            dialog: (close) => <AddKeyDialog project={value ?? ''} onClose={close} />,
+          },
+        { name: 'Edit', dialog: (close) => <BudgetDialog budget={budget} onClose={close} /> },
+        !budget.is_default && {
+          name: 'Delete',
+          dialog: (close) => (
             <ConfirmDialog
               title={`Delete the budget of ${nameOf(budget)}?`}
               confirm="Delete budget"
-              kind="danger"
               send={() => requestJson('DELETE', remove)}
               stale={STALE}
               onClose={close}
@@ -100,12 +99,10 @@ function Actions({ budget }: { budget: GroupBudgetView }) {
                 ? 'Its API keys stay, without a project.'
                 : 'Calls are no longer refused by it.'}
             </ConfirmDialog>
-          )}
-        >
-          Delete
-        </Button>
-      )}
-    </span>
+          ),
+        },
+      ]}
+    />
   )
 }
 

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useLocation, useRouter } from '@tanstack/react-router'
+import { useEffect } from 'react'
 import type { InvitationAnswer, ReceivedInvitationView } from '../../src/core/api/organisations.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { gatewayQuery, invitationQuery, sessionQuery } from '../api/queries.ts'
@@ -10,6 +11,9 @@ import { ErrorNote, Note, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { ROLES } from './organisation/roles.ts'
+
+/** The token of the invitation that a person chose to sign in for, which then counts as accepted; kept by this page alone. */
+let acceptedToken: string | null = null
 
 /** The target of the link in an invitation. The token is in the fragment and is kept while the person signs in. */
 export function InvitationPage() {
@@ -46,7 +50,17 @@ function Answer({ invitation, token }: { invitation: ReceivedInvitationView; tok
     },
   })
   const isUnverified = gateway?.mail === 'smtp' && session?.person.email_verified === false
-  const next = { search: { next: '/invitation' }, hash: token }
+  const mayAccept = session?.person.email === email && !isUnverified
+  const { mutate } = accept
+  useEffect(() => {
+    if (!mayAccept || acceptedToken !== token) return
+    acceptedToken = null
+    mutate()
+  }, [mayAccept, token, mutate])
+  const signIn = () => {
+    acceptedToken = token
+  }
+  const next = { onClick: signIn, search: { next: '/invitation' }, hash: token }
   return (
     <>
       <p className="wrap-anywhere">
@@ -70,7 +84,7 @@ function Answer({ invitation, token }: { invitation: ReceivedInvitationView; tok
           <Button
             kind="primary"
             size="large"
-            disabled={accept.isPending || session.person.email !== email || isUnverified}
+            disabled={accept.isPending || !mayAccept}
             onClick={() => accept.mutate()}
           >
             {accept.isPending ? 'Joining …' : 'Accept invitation'}

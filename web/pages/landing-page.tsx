@@ -5,7 +5,7 @@ import { gatewayQuery, sessionQuery } from '../api/queries.ts'
 import { usePageTitle } from '../components/layout/page.tsx'
 import { CodeBlock } from '../components/text/copy.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
-import { plural } from '../lib/format.ts'
+import { formatAmount, plural } from '../lib/format.ts'
 import { gatewayAddress } from '../lib/gateway-address.ts'
 import { snippet } from '../lib/snippets.ts'
 
@@ -16,6 +16,7 @@ const SYSTEM_MONO = '[--font-mono:ui-monospace,monospace]'
 export function LandingPage() {
   const heading = usePageTitle('One API for every model')
   const { data: session } = useQuery(sessionQuery)
+  const credit = useQuery(gatewayQuery).data?.free_credit_usd ?? '0'
   const origin = gatewayAddress()
   return (
     <>
@@ -37,7 +38,9 @@ export function LandingPage() {
               </Link>
             ) : (
               <Link to="/sign-up" className="button button-primary button-large">
-                Start with free credit
+                {/[1-9]/.test(credit)
+                  ? `Start with ${formatAmount(credit)} of free credit`
+                  : 'Create an account'}
               </Link>
             )}
             <Link to="/models" className="button button-large">

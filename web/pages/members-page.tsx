@@ -9,8 +9,8 @@ import type {
 } from '../../src/core/api/organisations.ts'
 import { membersQuery, sessionQuery } from '../api/queries.ts'
 import { path, requestJson } from '../api/request.ts'
+import { useAction } from '../api/use-change.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
-import { ActionButton } from '../components/form/action-button.tsx'
 import { Button } from '../components/form/button.tsx'
 import { RowMenu } from '../components/form/row-menu.tsx'
 import { useNewDialog } from '../components/form/use-new-dialog.ts'
@@ -151,34 +151,30 @@ const Invitations = (props: {
 
 function InvitationActions({ invitation: { id, email } }: { invitation: InvitationView }) {
   const [link, setLink] = useState<string | null>(null)
-  const button = { size: 'small', about: `the invitation of ${email}` } as const
+  const address = path`/console/api/members/invitations/${id}`
   const stale = ['/console/api/members']
+  const resend = useAction({
+    send: () => requestJson<SentInvitationView>('POST', `${address}/resend`),
+    stale,
+    done: ({ link: sent }) =>
+      sent === null ? 'Invitation sent again.' : 'The invitation is valid for another 7 days.',
+    onDone: ({ link: sent }) => setLink(sent),
+  })
+  const revoke = useAction({
+    send: () => requestJson('DELETE', address),
+    stale,
+    done: 'Invitation revoked.',
+  })
   return (
-    <span className="row justify-end gap-2">
-      <ActionButton
-        {...button}
-        action={{
-          send: () =>
-            requestJson<SentInvitationView>('POST', path`/console/api/members/invitations/${id}/resend`),
-          stale,
-          done: ({ link: sent }) =>
-            sent === null ? 'Invitation sent again.' : 'The invitation is valid for another 7 days.',
-          onDone: ({ link: sent }) => setLink(sent),
-        }}
-      >
-        Resend
-      </ActionButton>
-      <ActionButton
-        {...button}
-        action={{
-          send: () => requestJson('DELETE', path`/console/api/members/invitations/${id}`),
-          stale,
-          done: 'Invitation revoked.',
-        }}
-      >
-        Revoke
-      </ActionButton>
+    <>
+      <RowMenu
+        about={`the invitation of ${email}`}
+        actions={[
+          { name: 'Resend', run: () => resend.run() },
+          { name: 'Revoke', run: () => revoke.run() },
+        ]}
+      />
       {link !== null && <InvitationLinkDialog link={link} onClose={() => setLink(null)} />}
-    </span>
+    </>
   )
 }

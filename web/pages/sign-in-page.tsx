@@ -14,6 +14,7 @@ import { PageForm } from '../components/form/form.tsx'
 import { LargeAction } from '../components/form/large-action.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { hasKeptDrafts } from '../lib/form-drafts.ts'
+import { formatAmount } from '../lib/format.ts'
 import { oauthProblem } from '../lib/oauth-problem.ts'
 import { passkeyProblem, signWithPasskey } from '../lib/passkeys.ts'
 import { CHOSEN_PASSWORD, PASSWORD, SIGN_IN_EMAIL } from './sign-in/credential-fields.ts'
@@ -71,9 +72,12 @@ export function SignUpPage() {
   const { next } = useSearch({ from: '/site/guest' })
   const enter = useEnter(next)
   const invited = useInvitedAddress(next)
+  const credit = useQuery(gatewayQuery).data?.free_credit_usd ?? '0'
   const signIn = (
     <>
-      No card required. New accounts usually get free credit. Already have an account?{' '}
+      No card required.
+      {/[1-9]/.test(credit) && ` New accounts usually get ${formatAmount(credit)} of free credit.`} Already
+      have an account?{' '}
       <Link to="/sign-in" search={next ? { next } : {}} hash>
         Sign in
       </Link>

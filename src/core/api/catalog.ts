@@ -65,7 +65,13 @@ export const CatalogCheckView = Type.Object({
       message: Type.String(),
     }),
   ),
-  more_effects: Type.Number(),
+  /** How many there are of each kind, also of those that are left out of `effects`. */
+  counts: Type.Object({
+    offline: Type.Integer(),
+    loss: Type.Integer(),
+    free: Type.Integer(),
+    change: Type.Integer(),
+  }),
 })
 export type CatalogCheckView = Static<typeof CatalogCheckView>
 

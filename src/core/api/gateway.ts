@@ -13,6 +13,8 @@ export const GatewayView = Type.Object({
   providers: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
   /** The number of models that can be called now, and of their developers. */
   catalog: Type.Object({ models: Type.Integer(), developers: Type.Integer() }),
+  /** What a new account usually gets; zero: nothing. */
+  free_credit_usd: Type.String(),
   /** Whether the status of model providers is public. */
   provider_status: Type.Boolean(),
 })

@@ -116,7 +116,7 @@ function inputAndContext(model: DescribedModel): string {
   return pick(`${id} input`, [
     `It reads ${input} in a context window of ${window}${output ? ` and writes ${output} of output` : ''}.`,
     `The context window holds ${window} of ${input}${output ? `, of which ${output} may be output` : ''}.`,
-    `It takes ${input} as input; prompt and completion share ${window}${output ? `, the completion ${output} of them` : ''}.`,
+    `It takes ${input} as input, with ${window} of context${output ? ` and ${output} of output` : ''}.`,
   ])
 }
 

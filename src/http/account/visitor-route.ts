@@ -15,6 +15,7 @@ export const visitorRoute: FastifyPluginAsyncTypebox = async (app) => {
     mail: config.mail?.transport.kind ?? ('none' as const),
     providers: config.signInProviders.map(({ id, name }) => ({ id, name })),
     catalog: countModels(app.catalog.snapshot()),
+    free_credit_usd: config.freeCreditUsd,
     provider_status: (await settings.known()).providerStatusPublic,
   })
 

@@ -55,13 +55,15 @@ export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const checked = catalogManagement.check(body.content)
       const valid = checked.kind === 'valid'
       const effects = valid ? previewEdits(body.content) : []
+      const counts = { offline: 0, loss: 0, free: 0, change: 0 }
+      for (const { kind } of effects) counts[kind] += 1
       return {
         object: 'catalog_check' as const,
         valid,
         problems: valid ? [] : checked.problems,
         models: valid ? checked.snapshot.models.size : null,
         effects: effects.slice(0, EFFECTS_SHOWN),
-        more_effects: Math.max(0, effects.length - EFFECTS_SHOWN),
+        counts,
       }
     },
   )

@@ -27,7 +27,7 @@ export const modelsRoute =
   async (app) => {
     const { snapshot: catalog } = app.catalog
     const schema = {
-      summary: 'One opaque entry, `auto`; admin keys see the catalog',
+      summary: 'Lists the model `auto`; admin keys see the catalog',
       response: { 200: ModelList },
     }
     app.get(path, { onRequest: [app.requireKey], schema }, async (request) => {

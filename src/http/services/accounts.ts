@@ -86,7 +86,7 @@ export interface ApiAccounts {
   publicUrl: string | null
   /** The limits of keys and accounts that set none, and the fee of calls on BYOK keys. */
   limits: LimitDefaults & Pick<Config, 'tokensPerMinute' | 'byokFeePercent'>
-  config: Pick<Config, 'signUpClosed' | 'signInProviders' | 'mail' | 'webhooksAllowPrivate'>
+  config: Pick<Config, 'freeCreditUsd' | 'signUpClosed' | 'signInProviders' | 'mail' | 'webhooksAllowPrivate'>
   logger: Logger
   /** The fleet's. */
   clock: () => number

@@ -121,7 +121,7 @@ test('a visitor gets a first answer by five visible buttons and two fields', asy
     clicks.push(`${role} ${name}`)
   }
   await page.goto(stack.url)
-  await press('link', 'Start with free credit')
+  await press('link', 'Start with $0.50 of free credit')
   await page.getByLabel('Email address', { exact: true }).fill('newcomer@example.test')
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
   await press('button', 'Create account')

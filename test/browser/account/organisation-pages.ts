@@ -102,7 +102,7 @@ test('somebody is invited by a link, signs up with it, and is removed again', as
   expect(await invited.getByLabel('Email address').inputValue()).toBe(email)
   await invited.getByLabel('Password').fill(PASSWORD)
   await invited.getByRole('button', { name: 'Create account' }).click()
-  await invited.getByRole('button', { name: 'Accept invitation' }).click()
+  // To sign up by the invitation accepts it.
   await heading(invited, 'Dashboard').waitFor()
   await invited.setViewportSize(WIDE)
   await invited.getByRole('button', { name: /^Account: Works/ }).waitFor()

@@ -348,6 +348,7 @@ test('a page learns in one request who is signed in, if anyone, and what the gat
       mail: 'none',
       providers: [],
       provider_status: false,
+      free_credit_usd: '0.50',
       catalog: { models: 1, developers: 1 },
     },
     invitations: [],

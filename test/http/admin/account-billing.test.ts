@@ -47,6 +47,8 @@ test('an operator refunds a part of a top-up, with a reason in the audit log', a
     {
       action: 'topup.refund',
       outcome: 'asked',
+      // Whose top-up it is.
+      target_name: expect.stringMatching(/@example\.test$/),
       details: { amount_usd: '10.00', reason: 'asked for it back' },
     },
   ])

@@ -39,7 +39,7 @@ test('an edit is checked, applied to calls, kept as a version of a price, and ta
 
   const check = await admin.post<CatalogCheckView>('/catalog/check', { content: dearer })
   expect(check).toMatchObject({
-    ...{ valid: true, problems: [], models: 1, more_effects: 0 },
+    ...{ valid: true, problems: [], models: 1, counts: { offline: 0, loss: 0, free: 0, change: 1 } },
     effects: [
       {
         kind: 'change',

@@ -70,7 +70,7 @@ export function QueryView<T>(props: {
 
 /** A placeholder for lines of content; screen readers read one word. */
 export const SkeletonLines = () => (
-  <div className="panel-body" role="status">
+  <div className="skeleton-lines panel-body" role="status">
     <span className="sr-only">Loading …</span>
     {Array.from({ length: 4 }, (_, index) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same

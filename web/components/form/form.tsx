@@ -233,7 +233,7 @@ export function SearchForm(props: {
         placeholder={placeholder}
         suggestions={suggestions}
       />
-      <Button kind="primary">{button}</Button>
+      <Button>{button}</Button>
     </Form>
   )
 }

@@ -6,8 +6,8 @@ export const LinkTabs = <Name extends string>(props: {
   tabs: ReadonlyArray<{ tab: Name; name: string }>
   selected: Name
 }) => (
-  <nav className="-mb-2 overflow-x-auto border-b border-line" aria-label={props.label}>
-    <ul className="flex gap-1">
+  <nav className="-mb-2 border-b border-line" aria-label={props.label}>
+    <ul className="flex flex-wrap gap-x-6">
       {props.tabs.map(({ tab, name }, index) => (
         <li key={tab}>
           <Link

@@ -1,6 +1,6 @@
 import { Check, Copy } from 'lucide-react'
 import { type CSSProperties, Fragment, useEffect, useState } from 'react'
-import { Code } from './code.tsx'
+import { Breakable } from './code.tsx'
 
 const SHOWN_MS = 2_000
 
@@ -61,7 +61,12 @@ function copyBySelection(text: string): boolean {
 /** An id to read, compare and copy. */
 export const Identifier = ({ id, of }: { id: string; of: string }) => (
   <span className="inline-flex max-w-full items-center gap-1">
-    <Code>{id}</Code>
+    <code>
+      {/* Where it has no room, it breaks after its prefix rather than before its last letters. */}
+      {id.slice(0, id.indexOf('_') + 1)}
+      <wbr />
+      <Breakable text={id.slice(id.indexOf('_') + 1)} />
+    </code>
     <CopyButton text={id} of={of} />
   </span>
 )

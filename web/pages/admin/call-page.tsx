@@ -118,7 +118,7 @@ function SettledCall({ call }: { call: SettledTimeline }) {
                 call.auto_profile !== null && `score ${call.auto_score}, profile ${call.auto_profile}`,
               Streamed: call.stream ? 'yes' : 'no',
               'Finish reason': call.finish_reason ?? '–',
-              "Customer's own key": call.is_byok ? 'used: the provider bills the customer' : 'not used',
+              "Customer's own key": call.is_byok && 'used: the provider bills the customer',
               'Duplicate of': call.duplicate_of !== null && (
                 <>
                   <code>{call.duplicate_of}</code>: not charged, since its Idempotency-Key was already charged
@@ -149,9 +149,11 @@ function SettledCall({ call }: { call: SettledTimeline }) {
                   </>
                 ),
               }),
-              'Token source': `${usageSource(call.usage_source)}${
-                call.usage_clamped ? '; the provider reported an impossible count' : ''
-              }`,
+              'Counted by':
+                (call.usage_clamped || !['upstream', 'none'].includes(call.usage_source)) &&
+                `${usageSource(call.usage_source)}${
+                  call.usage_clamped ? '; the provider reported an impossible count' : ''
+                }`,
               'Input / output rate': <RatePair prompt={call.prompt_rate} completion={call.completion_rate} />,
               'Input / output cost': (
                 <RatePair prompt={call.prompt_cost_rate} completion={call.completion_cost_rate} />

@@ -159,7 +159,7 @@ function CallFilterForm(props: {
         {input('status')}
         {input('days')}
         <div className="row">
-          <Button kind="primary">Search</Button>
+          <Button>Search</Button>
           <Button onClick={() => onFilter({})}>Clear</Button>
         </div>
       </div>

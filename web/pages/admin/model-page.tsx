@@ -66,6 +66,7 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
       content: withModelChange(content, id, { disabled: isDisabled ? undefined : true }),
       title: isDisabled ? 'Enable this model?' : 'Disable this model?',
       confirm: isDisabled ? 'Enable model' : 'Disable model',
+      done: isDisabled ? 'Model enabled.' : 'Model disabled.',
       what: isDisabled ? (
         <p>
           Calls to <strong>{id}</strong> are accepted again within a second.
@@ -83,6 +84,7 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
       content: withOfferChange(content, offer, { disabled: isOff ? undefined : true }),
       title: isOff ? 'Enable this offer?' : 'Disable this offer?',
       confirm: isOff ? 'Enable offer' : 'Disable offer',
+      done: isOff ? 'Offer enabled.' : 'Offer disabled.',
       what: (
         <p>
           <code>{`${offer.provider}/${offer.upstream_model}`}</code> receives{' '}
@@ -207,6 +209,7 @@ function RateForm(props: {
         content: withModelChange(content, id, { rate: set }),
         title: 'Change the price?',
         confirm: 'Change price',
+        done: 'Price changed.',
         what: (
           <p>
             New calls to <strong>{id}</strong> cost {rateText({ ...rate, ...set }, unit)}, instead of{' '}
@@ -221,6 +224,7 @@ function RateForm(props: {
       content: withModelChange(content, id, { rate: undefined }),
       title: 'Reset to list price?',
       confirm: 'Reset price',
+      done: 'Price reset.',
       what: (
         <p>
           New calls to <strong>{id}</strong> cost the developer’s list price minus the discount.

@@ -30,7 +30,8 @@ const WIRE_NAMES: Record<string, string> = {
 /** One provider: its state and switch, how it did by the hour, its key, and its offers by their health. */
 export function ProviderPage() {
   const { id } = useParams({ from: '/operator/admin/providers/$id' })
-  const provider = useProviders().data?.data.find((row) => row.id === id)
+  const providers = useProviders().data
+  const provider = providers?.data.find((row) => row.id === id)
   const catalog = useQuery(catalogQuery)
   const edits = catalog.data?.edits ?? null
   const isDisabled = providerChange(edits?.content ?? {}, id)?.disabled === true
@@ -39,7 +40,7 @@ export function ProviderPage() {
     <>
       <PageHead
         back={<Link to="/admin/providers">← Providers</Link>}
-        title={provider?.name ?? id}
+        title={providers ? (provider?.name ?? id) : 'Provider'}
         description={
           provider && (
             <span className="row gap-x-3">
@@ -141,7 +142,8 @@ function ProviderSwitch(props: {
   const propose = () =>
     setProposed({
       content: withProviderChange(edits?.content ?? {}, id, { disabled: isDisabled ? undefined : true }),
-      title: isDisabled ? `Enable ${name}?` : `Disable ${name}?`,
+      title: isDisabled ? 'Enable this provider?' : 'Disable this provider?',
+      done: isDisabled ? 'Provider enabled.' : 'Provider disabled.',
       confirm: isDisabled ? 'Enable provider' : 'Disable provider',
       what: (
         <p>

@@ -51,7 +51,7 @@ function Router({ router }: { router: RouterView }) {
             'Share of task': ({ share }) => formatShare(share),
             Spend: ({ spend_usd: usd }) => <Money usd={usd} />,
             Quality: ({ quality, standard_error: error }) => qualityText(quality, error),
-            'Known from': ({ basis }) => basis ?? '–',
+            Basis: ({ basis }) => (basis === null ? '–' : basis === 'measured' ? 'Measured' : 'Estimated'),
             Feedback: ({ feedback, satisfaction }) =>
               satisfaction === null ? '–' : `${formatShare(satisfaction)} of ${formatCount(feedback)}`,
           }}

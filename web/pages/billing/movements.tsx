@@ -6,7 +6,7 @@ import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Badge, Moment, StateBadge } from '../../components/text/values.tsx'
 import { BALANCE_ENTRY_NAMES } from '../../lib/balance-entries.ts'
-import { formatDay, formatMoment, plural, RAIL_NAMES, TOP_UP_STATES } from '../../lib/format.ts'
+import { formatDay, formatMoment, plural, RAIL_NAMES, topUpStateName } from '../../lib/format.ts'
 
 /** Every top-up, with its receipt once the money was in. */
 export const TopUpHistory = () => (
@@ -32,7 +32,10 @@ export const TopUpHistory = () => (
 
 const StateOf = ({ topUp }: { topUp: TopUpView }) => (
   <span className="row">
-    <StateBadge state={topUp.state} name={TOP_UP_STATES[topUp.state]} />
+    <StateBadge
+      state={topUp.state}
+      name={topUpStateName(topUp.state, Number(topUp.refunded_usd) < Number(topUp.amount_usd))}
+    />
     {topUp.test && <Badge>test</Badge>}
     {topUp.refunded_usd !== '0.00' && (
       <span className="text-sm">
@@ -83,14 +86,14 @@ export const Statement = () => (
     {(rows) => (
       <>
         <p className="panel-body text-sm text-muted">
-          The sum of all rows is exactly your balance. Failed calls are free and not listed. Days are in UTC.
+          The sum of all rows is exactly your balance. Failed calls are free and not listed.
         </p>
         <DataTable
           caption="Transactions, newest first"
           rows={rows}
           columns={{
             Description: (row) => <What row={row} />,
-            Date: (row) => (row.day ? formatDay(row.day) : <Moment at={row.at} zone="UTC" />),
+            Date: (row) => (row.day ? `${formatDay(row.day)} (UTC)` : <Moment at={row.at} />),
             Amount: (row) => <Money usd={row.amount_usd} signed />,
           }}
           numeric={['Amount']}

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { KeyView, OperatorKey } from '../../../src/core/api/keys.ts'
-import { Button } from '../../components/form/button.tsx'
+import { RowMenu } from '../../components/form/row-menu.tsx'
 import { DataTable, InCard, TwoLines } from '../../components/table/data-table.tsx'
 import type { TableSort } from '../../components/table/table-sort.tsx'
 import { Money } from '../../components/text/money.tsx'
@@ -61,22 +61,13 @@ export const KeyTable = ({
       Actions:
         mayChange &&
         ((key) => (
-          <span className="table-actions flex justify-end gap-1">
-            <Button
-              size="small"
-              about={`the key ${key.name}`}
-              dialog={(close) => <EditKeyDialog apiKey={key} onClose={close} />}
-            >
-              Edit
-            </Button>
-            <Button
-              size="small"
-              about={`the key ${key.name}`}
-              dialog={(close) => <RevokeKeyDialog apiKey={key} onClose={close} />}
-            >
-              Revoke
-            </Button>
-          </span>
+          <RowMenu
+            about={`the key ${key.name}`}
+            actions={[
+              { name: 'Edit', dialog: (close) => <EditKeyDialog apiKey={key} onClose={close} /> },
+              { name: 'Revoke', dialog: (close) => <RevokeKeyDialog apiKey={key} onClose={close} /> },
+            ]}
+          />
         )),
     }}
     numeric={['Spent']}

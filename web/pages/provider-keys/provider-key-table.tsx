@@ -3,8 +3,8 @@ import type { ByokKeyBody, ByokKeyPatch } from '../../../src/core/api/byok-keys.
 import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
 import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
-import { Button } from '../../components/form/button.tsx'
 import { CheckField } from '../../components/form/fields.tsx'
+import { RowMenu } from '../../components/form/row-menu.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { StateBadge } from '../../components/text/values.tsx'
 import { formatAgo, formatDate, formatMoment } from '../../lib/format.ts'
@@ -45,34 +45,30 @@ export function ProviderKeyTable(props: { keys: readonly ByokKeyBody[]; names: R
           />
         ),
         Actions: (key) => (
-          <span className="table-actions flex justify-end gap-1">
-            <Button
-              size="small"
-              about={`the key for ${nameOf(key)}`}
-              disabled={change.isPending}
-              onClick={() => change.run({ id: key.id, body: { disabled: key.status !== 'disabled' } })}
-            >
-              {key.status === 'disabled' ? 'Enable' : 'Disable'}
-            </Button>
-            <Button
-              size="small"
-              about={`the key for ${nameOf(key)}`}
-              dialog={(close) => (
-                <ConfirmDialog
-                  title={`Remove the key for ${nameOf(key)}?`}
-                  confirm="Remove key"
-                  send={() => requestJson('DELETE', path`/console/api/provider-keys/${key.id}`)}
-                  stale={['/console/api/provider-keys']}
-                  done="Provider key removed."
-                  onClose={close}
-                >
-                  <p>Calls to this provider will use Shuntyard's keys at Shuntyard's price.</p>
-                </ConfirmDialog>
-              )}
-            >
-              Remove
-            </Button>
-          </span>
+          <RowMenu
+            about={`the key for ${nameOf(key)}`}
+            actions={[
+              {
+                name: key.status === 'disabled' ? 'Enable' : 'Disable',
+                run: () => change.run({ id: key.id, body: { disabled: key.status !== 'disabled' } }),
+              },
+              {
+                name: 'Remove',
+                dialog: (close) => (
+                  <ConfirmDialog
+                    title={`Remove the key for ${nameOf(key)}?`}
+                    confirm="Remove key"
+                    send={() => requestJson('DELETE', path`/console/api/provider-keys/${key.id}`)}
+                    stale={['/console/api/provider-keys']}
+                    done="Provider key removed."
+                    onClose={close}
+                  >
+                    <p>Calls to this provider will use Shuntyard's keys at Shuntyard's price.</p>
+                  </ConfirmDialog>
+                ),
+              },
+            ]}
+          />
         ),
       }}
     />

@@ -67,7 +67,7 @@ const ENTRIES = {
     'open',
     'A chat completion with tool loops, reasoning and the fields that the stable contract leaves out.',
   ],
-  models: ['GET /v1/models', 'Limited', 'open', 'One opaque entry, `auto`; admin keys see the catalog.'],
+  models: ['GET /v1/models', 'Limited', 'open', 'Lists the model `auto`; admin keys see the catalog.'],
   'models.catalog': [
     'GET /v2/models',
     'Limited',

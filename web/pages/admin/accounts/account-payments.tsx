@@ -17,7 +17,7 @@ import { Money } from '../../../components/text/money.tsx'
 import { Facts, Moment, StateBadge } from '../../../components/text/values.tsx'
 import { cardName } from '../../../lib/card-name.ts'
 import { isWholeCents } from '../../../lib/checks.ts'
-import { formatAmount, formatMoment, RAIL_NAMES, TOP_UP_STATES } from '../../../lib/format.ts'
+import { formatAmount, formatMoment, RAIL_NAMES, topUpStateName } from '../../../lib/format.ts'
 import { OperatorButton } from '../operator-button.tsx'
 
 const RAILS: Record<OperatorTopUp['rail'], string> = { ...RAIL_NAMES, stripe: 'Stripe' }
@@ -34,7 +34,9 @@ export function AccountTopUps({ account }: { account: OperatorAccountDetail }) {
         columns={{
           Payment: ({ id }) => <Code>{id}</Code>,
           'Payment method': ({ rail }) => RAILS[rail],
-          State: (topUp) => <StateBadge state={topUp.state} name={stateName(topUp)} />,
+          State: (topUp) => (
+            <StateBadge state={topUp.state} name={topUpStateName(topUp.state, centsLeft(topUp) > 0)} />
+          ),
           Requested: ({ amount_usd: usd }) => <Money usd={usd} />,
           Settled: ({ settled_usd: usd }) => <Money usd={usd} />,
           Returned: ({ returned_usd: usd }) => <Money usd={usd} />,
@@ -70,10 +72,6 @@ export function AccountTopUps({ account }: { account: OperatorAccountDetail }) {
     </>
   )
 }
-
-/** A refund may be of a part. */
-const stateName = (topUp: OperatorTopUp): string =>
-  topUp.state === 'refunded' && centsLeft(topUp) > 0 ? 'Partly refunded' : TOP_UP_STATES[topUp.state]
 
 /** What can still be refunded of a top-up, in whole cents. */
 const centsLeft = ({ settled_usd, returned_usd, disputed_usd }: OperatorTopUp): number =>

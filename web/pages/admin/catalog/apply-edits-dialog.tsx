@@ -9,7 +9,7 @@ import type {
 import { requestJson } from '../../../api/request.ts'
 import { ConfirmDialog } from '../../../components/feedback/dialogs.tsx'
 import { Note, QueryView } from '../../../components/feedback/messages.tsx'
-import { plural } from '../../../lib/format.ts'
+import { formatCount } from '../../../lib/format.ts'
 import type { CatalogContent } from '../../../lib/operators/catalog-edits.ts'
 
 /** Edits to be applied over the current ones. */
@@ -18,6 +18,8 @@ export interface ProposedEdits {
   title: string
   /** The text of the button that applies them. */
   confirm: string
+  /** The toast once they are applied. */
+  done: string
   /** What will change for calls, in words. */
   what: ReactNode
 }
@@ -43,9 +45,7 @@ export function ApplyEditsDialog(props: {
       send={() => requestJson<CatalogEditsApplied>('POST', '/admin/api/catalog/edits', body)}
       stale={['/admin/api', '/pricing.json']}
       done={({ edits, announced }) =>
-        `Revision ${edits.version} saved. It applies ${
-          announced ? 'everywhere within a second' : 'as each process receives it'
-        }.`
+        `${proposed.done} ${announced ? 'It applies everywhere within a second' : 'It applies as each process receives it'} (revision ${edits.version}).`
       }
       onDone={onApplied}
       onClose={onClose}
@@ -75,9 +75,12 @@ export const checkQuery = (content: CatalogContent) =>
 const GROUPS: ReadonlyArray<{ kind: Effect['kind']; title: string; tone: 'bad' | 'warn' | 'plain' }> = [
   { kind: 'offline', title: 'Goes offline', tone: 'bad' },
   { kind: 'loss', title: 'Unprofitable', tone: 'bad' },
-  { kind: 'free', title: 'Free of charge: customers pay nothing', tone: 'warn' },
+  { kind: 'free', title: 'Free of charge, customers pay nothing', tone: 'warn' },
   { kind: 'change', title: 'Changes', tone: 'plain' },
 ]
+
+/** More effects of a kind are shown as their number until it is opened. */
+const OPEN_MAX = 5
 
 /** The effects of edits on calls, worst first. */
 export function EditEffects({ check }: { check: CatalogCheckView }) {
@@ -91,23 +94,26 @@ export function EditEffects({ check }: { check: CatalogCheckView }) {
   return (
     <>
       {GROUPS.map(({ kind, title, tone }) => {
+        const count = check.counts[kind]
         const effects = check.effects.filter((effect) => effect.kind === kind)
         return (
-          effects.length > 0 && (
+          count > 0 && (
             <Note key={kind} tone={tone}>
-              <p className="font-medium">{title}</p>
-              <ul className="list-disc pl-[1.2em] wrap-anywhere">
-                {effects.map(({ message }) => (
-                  <li key={message}>{message}</li>
-                ))}
-              </ul>
+              <details open={count <= OPEN_MAX}>
+                <summary className="font-medium">
+                  {title}: {formatCount(count)}
+                </summary>
+                <ul className="list-disc pl-[1.2em] wrap-anywhere">
+                  {effects.map(({ message }) => (
+                    <li key={message}>{message}</li>
+                  ))}
+                  {count > effects.length && <li>and {formatCount(count - effects.length)} more</li>}
+                </ul>
+              </details>
             </Note>
           )
         )
       })}
-      {check.more_effects > 0 && (
-        <p className="text-muted">And {plural(check.more_effects, 'change')} more.</p>
-      )}
     </>
   )
 }

@@ -44,6 +44,7 @@ export function ProviderOffers(props: { offers: readonly OfferView[]; edits: Cat
         ),
         title: `${verb} ${count}?`,
         confirm: `${verb} ${count}`,
+        done: `${count} ${verb.toLowerCase()}d.`,
         what: (
           <p>
             {some.length === 1 ? 'It receives' : 'They receive'} {disable ? 'no new calls' : 'calls again'}{' '}
