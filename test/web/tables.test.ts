@@ -1,9 +1,7 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { KeyView } from '../../src/core/api/keys.ts'
-import { exportName, formatBytes, readCsv } from '../../web/lib/download.ts'
 import { type KeySearch, keyOrder, listKeys } from '../../web/lib/key-list.ts'
 import { rowsOfPage } from '../../web/lib/rows-of-page.ts'
-import { keepView, savedViews } from '../../web/lib/saved-views.ts'
 
 const rows = Array.from({ length: 120 }, (_, index) => index + 1)
 
@@ -57,53 +55,4 @@ describe('the list of keys', () => {
   test('is in the order of creation for an order that it does not know', () => {
     expect(keyOrder({ sort: 'colour', order: 'asc' })).toEqual({ by: 'created', isAscending: true })
   })
-})
-
-describe('an export', () => {
-  test('counts its rows and bytes while it is read, wherever its parts are cut', async () => {
-    const text = '"id","title"\r\n1,"a\nb"\r\n2,"ü"\r\n'
-    const bytes = new TextEncoder().encode(text)
-    const parts = [bytes.slice(0, 13), bytes.slice(13, 20), bytes.slice(20)]
-    const body = new ReadableStream({
-      pull: (controller) => {
-        const part = parts.shift()
-        if (part) controller.enqueue(part)
-        else controller.close()
-      },
-    })
-    const seen: number[] = []
-    const { file, ...done } = await readCsv(new Response(body), ({ rows: count }) => seen.push(count))
-    expect(done).toEqual({ rows: 2, bytes: bytes.length })
-    expect(seen).toEqual([0, 0, 2])
-    expect(await file.text()).toBe(text)
-  })
-
-  test('is named after what is in it', () => {
-    expect(exportName('shuntyard requests', '2027-01-01', 'to', undefined, '', 'openai/gpt-5 “mini”')).toBe(
-      'shuntyard-requests-2027-01-01-to-openai-gpt-5-mini.csv',
-    )
-    expect([999, 12_345, 11_500_000].map(formatBytes)).toEqual(['999 B', '12 kB', '11.5 MB'])
-  })
-})
-
-test('views are kept by page and owner, one of each name, and forgotten', () => {
-  const stored = new Map<string, string>()
-  vi.stubGlobal('localStorage', {
-    getItem: (name: string) => stored.get(name) ?? null,
-    setItem: (name: string, text: string) => stored.set(name, text),
-  })
-  keepView('usage', 'acct_1', 'Slow', '?sort=duration')
-  keepView('usage', 'acct_1', 'Failed', '?status=failed')
-  const views = keepView('usage', 'acct_1', 'Slow', '?sort=duration&days=7')
-  expect(views).toEqual([
-    { name: 'Failed', query: '?status=failed' },
-    { name: 'Slow', query: '?sort=duration&days=7' },
-  ])
-  expect(savedViews('usage', 'acct_1')).toEqual(views)
-  expect([savedViews('usage', 'acct_2'), savedViews('calls', 'acct_1')]).toEqual([[], []])
-  keepView('usage', 'acct_1', 'Failed', null)
-  expect(savedViews('usage', 'acct_1')).toHaveLength(1)
-  for (const name of stored.keys()) stored.set(name, '{"no":"list"}')
-  expect(savedViews('usage', 'acct_1')).toEqual([])
-  vi.unstubAllGlobals()
 })

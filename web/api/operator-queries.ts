@@ -10,13 +10,7 @@ import type { AlarmDestinationView } from '../../src/core/api/alarm-destinations
 import type { LedgerView, MarginView } from '../../src/core/api/billing.ts'
 import type { CallPage, CallTimelineView, OperatorCall } from '../../src/core/api/calls.ts'
 import type { CatalogEditsView, CatalogView, RateHistoryView } from '../../src/core/api/catalog.ts'
-import type {
-  MovingOffer,
-  MovingProvider,
-  OfferView,
-  ProviderHourView,
-  ProviderView,
-} from '../../src/core/api/offers.ts'
+import type { OfferView, ProviderHourView, ProviderView } from '../../src/core/api/offers.ts'
 import type {
   AlarmCountView,
   AlarmView,
@@ -40,10 +34,9 @@ import { path, queryString, requestJson } from './request.ts'
 
 /** Every read of the operators' pages. */
 
-/** Values that change every few seconds. */
-const MOVING_MS = 2_000
-/** Lists and sums that cost more to read, or change less often. */
 const CALM_MS = 5_000
+/** Lists and sums that cost more to read, or change less often. */
+const SLOW_MS = 10_000
 const LAZY_MS = 30_000
 
 /** A list that refetches itself. */
@@ -70,9 +63,7 @@ export const queuesQuery = readOf<QueuesView>('/admin/api/queues', CALM_MS)
 export const trafficQuery = (minutes: number) =>
   readOf<TrafficView>(`/admin/api/traffic${queryString({ minutes, step: minutes > 10 ? 60 : 10 })}`, CALM_MS)
 
-export const providersQuery = readOf<List<ProviderView>>('/admin/api/providers', LAZY_MS)
-
-export const movingProvidersQuery = readOf<List<MovingProvider>>('/admin/api/providers/moving', MOVING_MS)
+export const providersQuery = readOf<List<ProviderView>>('/admin/api/providers', SLOW_MS)
 
 export const providerHoursQuery = (id: string, hours: string) =>
   readOf<List<ProviderHourView>>(
@@ -80,13 +71,8 @@ export const providerHoursQuery = (id: string, hours: string) =>
     LAZY_MS,
   )
 
-type OffersOf = { provider: string } | { model: string }
-
-export const offersQuery = (of: OffersOf) =>
-  readOf<List<OfferView>>(`/admin/api/offers${queryString({ ...of })}`, LAZY_MS)
-
-export const movingOffersQuery = (of: OffersOf) =>
-  readOf<List<MovingOffer>>(`/admin/api/offers/moving${queryString({ ...of })}`, MOVING_MS)
+export const offersQuery = (of: { provider: string } | { model: string }) =>
+  readOf<List<OfferView>>(`/admin/api/offers${queryString({ ...of })}`, SLOW_MS)
 
 /** One page; only the first is read again and again. `place`: with the period, the order and the page. */
 export const operatorCallsQuery = (
@@ -139,7 +125,7 @@ export const accountLedgerQuery = (id: string, filter: Record<string, string>) =
   listOf<AccountLedgerRow>(path`/admin/api/accounts/${id}/ledger`, filter)
 
 export const ledgerCsvPath = (id: string, filter: Record<string, string>): string =>
-  path`/admin/api/accounts/${id}/ledger.csv` + queryString(filter)
+  BASE_PATH + path`/admin/api/accounts/${id}/ledger.csv` + queryString(filter)
 
 export const marginQuery = (span: { from: string; to: string }, group: MarginView['group_by']) =>
   readOf<MarginView>(`/admin/api/margin${queryString({ ...span, group_by: group })}`, LAZY_MS)

@@ -153,7 +153,7 @@ export const refusalsQuery = (period: { from: string; to: string; time_zone: str
 
 /** Where the figures of a chart are as CSV. */
 export const usageSeriesCsvPath = (query: SeriesQuery): string =>
-  `/console/api/usage/series.csv${queryString({ ...query })}`
+  `${BASE_PATH}/console/api/usage/series.csv${queryString({ ...query })}`
 
 export interface CallFilters {
   from?: string
@@ -170,7 +170,7 @@ export interface CallFilters {
 
 /** Where the calls that pass the filters are as CSV. */
 export const callsCsvPath = (filters: CallFilters): string =>
-  `/console/api/calls.csv${queryString({ ...filters })}`
+  `${BASE_PATH}/console/api/calls.csv${queryString({ ...filters })}`
 
 /** One page of the calls that pass the filters. `place`: its order and its place in it. */
 export const callsQuery = (

@@ -54,15 +54,11 @@ const pages = {
   providers: () => import('../pages/admin/providers-page.tsx'),
   provider: () => import('../pages/admin/provider-page.tsx'),
   calls: () => import('../pages/admin/calls-page.tsx'),
-  call: () => import('../pages/admin/call-page.tsx'),
   refusals: () => import('../pages/admin/refusals-page.tsx'),
   accounts: () => import('../pages/admin/accounts-page.tsx'),
   account: () => import('../pages/admin/account-page.tsx'),
   margin: () => import('../pages/admin/margin-page.tsx'),
-  model: () => import('../pages/admin/model-page.tsx'),
   alarms: () => import('../pages/admin/alarms-page.tsx'),
-  destinations: () => import('../pages/admin/alarm-destinations-page.tsx'),
-  runbook: () => import('../pages/admin/runbook-page.tsx'),
   operators: () => import('../pages/admin/operators-page.tsx'),
   actions: () => import('../pages/admin/actions-page.tsx'),
 }
@@ -75,7 +71,7 @@ export const operatorRoutes = [
     searchPage(operatorRoute, '/admin/providers', textParameters('all'), pages.providers, 'ProvidersPage'),
     page(operatorRoute, '/admin/providers/$id', pages.provider, 'ProviderPage'),
     searchPage(operatorRoute, '/admin/calls', readCallFilters, pages.calls, 'OperatorCallsPage'),
-    page(operatorRoute, '/admin/calls/$id', pages.call, 'OperatorCallPage'),
+    page(operatorRoute, '/admin/calls/$id', () => import('../pages/admin/call-page.tsx'), 'OperatorCallPage'),
     searchPage(
       operatorRoute,
       '/admin/accounts',
@@ -93,7 +89,7 @@ export const operatorRoutes = [
     modelsRoute.addChildren([
       searchPage(modelsRoute, '/', textParameters('days', 'group'), pages.margin, 'MarginPage'),
       // Ids of models hold slashes, so the rest of the path is the id.
-      page(modelsRoute, '$', pages.model, 'OperatorModelPage'),
+      page(modelsRoute, '$', () => import('../pages/admin/model-page.tsx'), 'OperatorModelPage'),
     ]),
     page(operatorRoute, '/admin/catalog', () => import('../pages/admin/catalog-page.tsx'), 'CatalogPage'),
     page(operatorRoute, '/admin/router', () => import('../pages/admin/router-page.tsx'), 'RouterPage'),
@@ -112,8 +108,7 @@ export const operatorRoutes = [
       pages.alarms,
       'AlarmsPage',
     ),
-    page(operatorRoute, '/admin/alarms/destinations', pages.destinations, 'AlarmDestinationsPage'),
-    page(operatorRoute, '/admin/runbook', pages.runbook, 'RunbookPage'),
+    page(operatorRoute, '/admin/runbook', () => import('../pages/admin/runbook-page.tsx'), 'RunbookPage'),
     page(operatorRoute, '/admin/operators', pages.operators, 'OperatorsPage'),
     searchPage(operatorRoute, '/admin/actions', textParameters('target'), pages.actions, 'ActionsPage'),
   ]),

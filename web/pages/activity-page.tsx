@@ -1,4 +1,3 @@
-import { History } from 'lucide-react'
 import type { AccountActionName } from '../../src/core/accounts/account-action.ts'
 import type { ActivityEntry } from '../../src/core/api/organisations.ts'
 import { activityQuery } from '../api/queries.ts'
@@ -14,7 +13,6 @@ export const ActivityPage = () => (
     <ListPanel
       title="All activity"
       query={activityQuery}
-      icon={History}
       empty="No activity yet. Changes of members, keys, limits, top-ups, provider keys and webhooks appear here."
     >
       {(entries) => (

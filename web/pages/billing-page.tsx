@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
-import { FileText } from 'lucide-react'
 import { useMemo } from 'react'
 import {
   autoTopUpQuery,
@@ -117,7 +116,7 @@ function Overview() {
 
 /** Every invoice and credit note, to download. */
 const InvoiceList = () => (
-  <ListPanel title="Invoices" query={invoicesQuery} icon={FileText} empty="No invoices yet.">
+  <ListPanel title="Invoices" query={invoicesQuery} empty="No invoices yet.">
     {(invoices) => (
       <InvoiceTable
         caption="Invoices, newest first"

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { ListX, Pause, Pencil, Play, RotateCw, ScrollText } from 'lucide-react'
+import { Pause, Pencil, Play, RotateCw, ScrollText } from 'lucide-react'
 import { useMemo } from 'react'
 import type { KeyView } from '../../src/core/api/keys.ts'
 import { callsQuery, keyQuery, sessionQuery, usageSeriesQuery } from '../api/queries.ts'
@@ -158,7 +158,6 @@ function KeyUsage({ keyId }: { keyId: string }) {
           { from: period.from, to: period.to, time_zone: choice.zone, key_id: keyId },
           LATEST,
         )}
-        icon={ListX}
         empty="No requests with this key in this period."
         isByTime
       >

@@ -6,9 +6,9 @@ import { modelDetailsQuery, modelsQuery } from '../api/queries.ts'
 import { Note, QueryView, SkeletonLines } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
 import { DataTable } from '../components/table/data-table.tsx'
-import { Identifier } from '../components/text/copy.tsx'
+import { CodeBlock, Identifier } from '../components/text/copy.tsx'
 import { Money } from '../components/text/money.tsx'
-import { CodeTabs, Snippets } from '../components/text/snippets.tsx'
+import { Snippets } from '../components/text/snippets.tsx'
 import { Badge, Facts, Stats } from '../components/text/values.tsx'
 import { formatCount, formatDate, formatDiscount, formatDuration, rateNumber } from '../lib/format.ts'
 import { gatewayAddress } from '../lib/gateway-address.ts'
@@ -17,7 +17,7 @@ import { type CatalogModel, findModel, hasWindow } from '../lib/models/model-cat
 import { exampleRequest } from '../lib/models/model-example.ts'
 import { modelPrices } from '../lib/models/model-prices.ts'
 import { imagePrices, unitCount } from '../lib/models/unit-prices.ts'
-import { requestCode } from '../lib/playground/request-code.ts'
+import { curlCode } from '../lib/playground/request-code.ts'
 import { OutputLimit, Throughput, TokenCount } from './models/model-figures.tsx'
 import { ModelPerformance, PriceHistory } from './models/model-history.tsx'
 import { ModelTags } from './models/model-list.tsx'
@@ -133,7 +133,7 @@ function ModelSnippets({ model }: { model: CatalogModel }) {
   return example === null ? (
     <Snippets apiKey="sk-sy-…" model={model.id} />
   ) : (
-    <CodeTabs codeOf={(language) => requestCode(language, example)} />
+    <CodeBlock code={curlCode(example)} of="a first request with curl" />
   )
 }
 

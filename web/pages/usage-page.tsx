@@ -2,14 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { sessionQuery, usageSeriesCsvPath, usageSeriesQuery } from '../api/queries.ts'
-import { readQuery, writeQuery } from '../app/address.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
-import { ExportButton } from '../components/form/export-button.tsx'
-import { SavedViews } from '../components/form/saved-views.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
-import { exportName } from '../lib/download.ts'
 import { formatCount, formatDuration } from '../lib/format.ts'
 import { useShownZone, zoneName } from '../lib/time-zone.ts'
 import { usageNotes } from '../lib/usage-changes.ts'
@@ -48,30 +44,12 @@ export function UsagePage() {
         title="Usage"
         description={`Exact amounts, as charged. Times in ${zoneName(choice.zone, now)}.`}
         actions={
-          <ExportButton
-            path={usageSeriesCsvPath(query)}
-            name={exportName(
-              'shuntyard usage',
-              choice.first,
-              'to',
-              choice.last,
-              `by ${choice.interval} and ${choice.group}`,
-            )}
-          >
+          <a className="button" href={usageSeriesCsvPath(query)} download>
             Export usage
-          </ExportButton>
+          </a>
         }
       />
-      <UsageToolbar choice={choice} hasMembers={ofOrganisation} onChange={setPeriod}>
-        {account && (
-          <SavedViews
-            page="usage"
-            owner={account.id}
-            query={writeQuery({ ...search, cursor: undefined })}
-            onOpen={(view) => void navigate({ search: readQuery(view), resetScroll: false })}
-          />
-        )}
-      </UsageToolbar>
+      <UsageToolbar choice={choice} hasMembers={ofOrganisation} onChange={setPeriod} />
       <QueryView query={usage}>
         {({ total }) => (
           <Stats
@@ -115,7 +93,6 @@ export function UsagePage() {
           ...{ q, model, key_id, member_id, status },
         }}
         place={{ sort, order, at, cursor }}
-        total={usage.isPlaceholderData ? undefined : usage.data?.total.calls}
         hasMembers={ofOrganisation}
         models={choice.group === 'model' ? (usage.data?.groups.map(({ group }) => group) ?? []) : []}
         zone={choice.zone}

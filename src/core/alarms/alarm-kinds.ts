@@ -339,7 +339,7 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     ...quietFor(HOUR_MS),
     sentence: ({ fields }) =>
       `Alarms do not reach the destination "${of(fields, 'name')}": ${of(fields, 'reason')}.`,
-    page: '/alarms/destinations',
+    page: '/alarms',
   },
 }
 

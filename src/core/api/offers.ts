@@ -220,27 +220,6 @@ export const ProviderHourView = Type.Object({
 })
 export type ProviderHourView = Static<typeof ProviderHourView>
 
-/** The fields of an offer that change constantly. */
-export const MovingOffer = Type.Pick(OfferView, [
-  'id',
-  'health',
-  'last_minute',
-  'last_ten_minutes',
-  'first_token_ms',
-  'tokens_per_second',
-])
-export type MovingOffer = Static<typeof MovingOffer>
-
-/** The fields of a provider that change constantly. */
-export const MovingProvider = Type.Pick(ProviderView, [
-  'id',
-  'health',
-  'breaker',
-  'last_minute',
-  'last_ten_minutes',
-])
-export type MovingProvider = Static<typeof MovingProvider>
-
 /** POST /admin/api/offers/:id/enable and /admin/api/providers/:id/enable. */
 export const EnabledView = Type.Object({
   object: Type.Literal('enabled'),

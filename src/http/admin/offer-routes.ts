@@ -4,8 +4,6 @@ import type { ProviderHour } from '../../billing/reports/provider-hours.ts'
 import { jsonView } from '../../core/api/json-view.ts'
 import {
   EnabledView,
-  MovingOffer,
-  MovingProvider,
   OfferView,
   PROVIDER_CHECK,
   type ProviderCheckView,
@@ -53,18 +51,6 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async ({ query }) => ({ object: 'list' as const, data: findOffers(query) }),
   )
 
-  // Polled by pages.
-  app.get(
-    '/offers/moving',
-    operatorRoute('read', List(MovingOffer), { querystring: OfferSearch }),
-    async ({ query }) => ({
-      object: 'list' as const,
-      data: findOffers(query)
-        .filter(isMovingOffer)
-        .map((offer) => jsonView(MovingOffer, offer)),
-    }),
-  )
-
   app.post('/offers/:id/enable', enabling, async (request) => {
     const { id } = request.params
     if (!catalog().offers.has(id))
@@ -91,17 +77,6 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         data: providers.map((each) => ({ ...each, check: checkOf(each.id) })),
       }
     },
-  )
-
-  app.get(
-    '/providers/moving',
-    operatorRoute('read', List(MovingProvider), { querystring: Type.Object({}, CLOSED) }),
-    async () => ({
-      object: 'list' as const,
-      data: listProviders()
-        .filter(isMovingProvider)
-        .map((provider) => jsonView(MovingProvider, provider)),
-    }),
   )
 
   app.get(
@@ -136,16 +111,3 @@ const checkView = (action: OperatorAction | undefined): ProviderCheckView | null
 
 const hourView = (hour: Omit<ProviderHour, 'providerId'>): ProviderHourView =>
   jsonView(ProviderHourView, { ...hour, at: isoTime(hour.hourMs) })
-
-const wasTried = ({
-  last_ten_minutes: { success, failure, rate_limited: limited },
-}: Pick<OfferView, 'last_ten_minutes'>) => success + failure + limited > 0
-
-type Provider = ReturnType<typeof providerView>
-
-/** Whether the metrics of an offer differ from those of a healthy offer without recent calls. */
-const isMovingOffer = (offer: OfferView): boolean =>
-  wasTried(offer) || offer.health.state !== 'ready' || offer.health.breaker !== 'closed'
-
-const isMovingProvider = (provider: Provider): boolean =>
-  wasTried(provider) || provider.breaker.breaker !== 'closed' || provider.health.ready !== provider.offers

@@ -50,7 +50,6 @@ test.each([
   ['/admin/router', 'Auto router'],
   ['/admin/ledger', 'Ledger & audit'],
   ['/admin/alarms', 'Alarms'],
-  ['/admin/alarms/destinations', 'Alarm destinations'],
   ['/admin/runbook', 'Runbook'],
   ['/admin/operators', 'Operators'],
   ['/admin/actions', 'Audit log'],

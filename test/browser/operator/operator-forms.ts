@@ -126,7 +126,7 @@ test('the dialog announces that a price takes a model offline, and the new price
   await price.getByLabel('Output (USD per million tokens)').fill('1.6')
   await price.getByRole('button', { name: 'Change price' }).click()
   const change = page.getByRole('alertdialog').getByRole('button', { name: 'Change price' })
-  await page.getByRole('alertdialog').getByText('Changes', { exact: true }).waitFor()
+  await page.getByRole('alertdialog').getByText('Changes: 1', { exact: true }).waitFor()
   expect(await change.getAttribute('class')).not.toContain('danger')
   await change.click()
   await panel('Price history').getByText('0.16 / 1.60').waitFor()

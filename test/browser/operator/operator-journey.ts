@@ -165,7 +165,6 @@ test('a destination gets a test, and says whether it arrived', async () => {
   } as const
   await admin.post('/alarm-destinations', body satisfies NewAlarmDestination)
   await page.goto(`${stack.url}/admin/alarms`)
-  await page.getByRole('link', { name: 'Destinations' }).click()
   const row = page.getByRole('row').filter({ hasText: 'Team chat' })
   await row.getByText('none yet').waitFor()
   await row.getByRole('button', { name: 'Send test' }).click()

@@ -26,7 +26,12 @@ export const ErrorNote = ({ error }: { error: Error | null }) =>
     </Note>
   )
 
-/** Explains an empty list, and offers the next step. */
+/** Says that a list or a table is empty. */
+export const Empty = ({ children }: { children: ReactNode }) => (
+  <p className="panel-body text-muted">{children}</p>
+)
+
+/** Explains a page that is empty, and offers the next step. */
 export function EmptyState(props: { icon: LucideIcon; children: ReactNode; action?: ReactNode }) {
   const { icon: Icon, children, action } = props
   return (

@@ -19,6 +19,11 @@ export function RowMenu({ about, actions }: { about: string; actions: ReadonlyAr
   const [shown, setShown] = useState<RowAction['dialog'] | null>(null)
   const button = useRef<HTMLButtonElement>(null)
   const offered = actions.filter((action) => action !== false)
+  // The chosen item, which had the focus, is gone.
+  const close = () => {
+    setShown(null)
+    window.setTimeout(() => button.current?.focus())
+  }
   if (offered.length === 0) return null
   return (
     <>
@@ -45,7 +50,7 @@ export function RowMenu({ about, actions }: { about: string; actions: ReadonlyAr
           />
         </Suspense>
       )}
-      {shown?.(() => setShown(null))}
+      {shown?.(close)}
     </>
   )
 }

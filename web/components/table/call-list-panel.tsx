@@ -1,10 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import type { LucideIcon } from 'lucide-react'
 import { type ReactNode, useRef } from 'react'
 import type { CallPage } from '../../../src/core/api/calls.ts'
 import type { readOf } from '../../api/read.ts'
 import { formatMoment, plural } from '../../lib/format.ts'
-import { EmptyState, QueryView } from '../feedback/messages.tsx'
+import { Empty, QueryView } from '../feedback/messages.tsx'
 import { Panel } from '../layout/page.tsx'
 import { PageNav } from './page-nav.tsx'
 
@@ -20,14 +19,13 @@ export function CallListPanel<T>(props: {
   isByTime: boolean
   /** The time zone of the times; absent: the one chosen in this browser. */
   zone?: string
-  icon: LucideIcon
   /** Shown while the list has no rows. */
   empty: ReactNode
   /** Absent: only the first page is shown. */
   onCursor?: (cursor: string) => void
   children: (rows: T[]) => ReactNode
 }) {
-  const { title, noun, actions, filters, isByTime, zone, icon, empty, onCursor, children } = props
+  const { title, noun, actions, filters, isByTime, zone, empty, onCursor, children } = props
   const top = useRef<HTMLDivElement>(null)
   const query = useQuery({ ...props.query, placeholderData: (before) => before })
   const go = (cursor: string | null) =>
@@ -48,9 +46,7 @@ export function CallListPanel<T>(props: {
               aria-busy={query.isPlaceholderData}
             >
               {data.length > 0 && children(data)}
-              {data.length === 0 && !(isByTime && searchedTo !== null) && (
-                <EmptyState icon={icon}>{empty}</EmptyState>
-              )}
+              {data.length === 0 && !(isByTime && searchedTo !== null) && <Empty>{empty}</Empty>}
               {searchedTo !== null && (
                 <p className="panel-body text-sm text-muted" role="status">
                   {isByTime

@@ -143,12 +143,14 @@ export const CallTable = ({
   of,
   zone,
   sort,
+  empty,
 }: {
   rows: readonly CallRow[]
   of?: 'Key' | 'Customer'
   sort?: Omit<TableSort<string>, 'columns'>
   /** The time zone of the times; absent: the one chosen in this browser. */
   zone?: string
+  empty?: string
 }) => {
   const whose = of ?? 'Key'
   return (
@@ -156,6 +158,7 @@ export const CallTable = ({
       caption={sort ? 'Calls' : 'Calls, newest first'}
       sort={sort && { ...sort, columns: SORTED }}
       rows={rows}
+      empty={empty}
       plan={{
         When: 7.5,
         Status: 5.25,

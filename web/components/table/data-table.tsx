@@ -1,9 +1,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import type { LucideIcon } from 'lucide-react'
 import { type CSSProperties, type ReactNode, useRef } from 'react'
 import type { pagesOf } from '../../api/read.ts'
 import { formatCount } from '../../lib/format.ts'
-import { EmptyState, QueryView } from '../feedback/messages.tsx'
+import { Empty, QueryView } from '../feedback/messages.tsx'
 import { Button } from '../form/button.tsx'
 import { Panel } from '../layout/page.tsx'
 import { MoneyPlace } from '../text/money.tsx'
@@ -56,7 +55,7 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
   const headers = (Object.keys(columns) as Header[]).filter((header) => columns[header])
   const { classOf, placeOf } = columnLooks(props, headers)
   const keyOf = props.rowKey ?? ((row: T) => (row as { id: string }).id)
-  if (rows.length === 0 && empty) return <p className="panel-body text-muted">{empty}</p>
+  if (rows.length === 0 && empty) return <Empty>{empty}</Empty>
   return (
     <div ref={region} className="table-region" data-layout={firstLayout}>
       {sort && <SortChoice sort={sort} />}
@@ -203,12 +202,11 @@ export function ListPanel<T>(props: {
   /** Shown above the rows, and also while there are none. */
   filters?: ReactNode
   query: ReturnType<typeof pagesOf<T>>
-  icon: LucideIcon
   /** Shown while the list has no rows. */
   empty: ReactNode
   children: (rows: T[]) => ReactNode
 }) {
-  const { title, actions, filters, icon, empty, children } = props
+  const { title, actions, filters, empty, children } = props
   const query = useInfiniteQuery(props.query)
   const { isFetchingNextPage: isFetching } = query
   return (
@@ -217,7 +215,7 @@ export function ListPanel<T>(props: {
       <QueryView query={query}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.data)
-          if (rows.length === 0) return <EmptyState icon={icon}>{empty}</EmptyState>
+          if (rows.length === 0) return <Empty>{empty}</Empty>
           return (
             <>
               {children(rows)}

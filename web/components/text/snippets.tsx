@@ -3,13 +3,15 @@ import { type Key, Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
 import { AGENTS } from '../../../src/core/api/agent-settings.ts'
 import { agentSetup } from '../../lib/agent-setups.ts'
 import { gatewayAddress } from '../../lib/gateway-address.ts'
-import { SNIPPET_LANGUAGES, type SnippetLanguage, snippet } from '../../lib/snippets.ts'
+import { SNIPPET_LANGUAGES, snippet } from '../../lib/snippets.ts'
 import { CodeLines, CopyButton } from './copy.tsx'
 
 /** A first call in each language, against the gateway that this page comes from. */
 export function Snippets({ apiKey, model = 'auto' }: { apiKey: string; model?: string }) {
   const facts = { origin: gatewayAddress(), apiKey, model }
-  return <CodeTabs codeOf={(language) => snippet(language, facts)} />
+  return (
+    <TabbedCode codes={SNIPPET_LANGUAGES.map(({ id, name }) => ({ id, name, code: snippet(id, facts) }))} />
+  )
 }
 
 /** How each command-line agent is pointed at this gateway. */
@@ -23,11 +25,6 @@ export const AgentSetups = ({ apiKey }: { apiKey: string }) => (
       code: agentSetup(id, { origin: gatewayAddress(), apiKey, model }),
     }))}
   />
-)
-
-/** A program in each language. */
-export const CodeTabs = ({ codeOf }: { codeOf: (language: SnippetLanguage) => string }) => (
-  <TabbedCode codes={SNIPPET_LANGUAGES.map(({ id, name }) => ({ id, name, code: codeOf(id) }))} />
 )
 
 /** The same program in several languages. `about`: what else it is an example of. */

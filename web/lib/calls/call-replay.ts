@@ -1,7 +1,7 @@
 import type { PromptLogView } from '../../../src/core/api/calls.ts'
 import { exampleRequest } from '../models/model-example.ts'
 import { type ChatSettings, NO_SETTINGS } from '../playground/chat-settings.ts'
-import { requestCode, type ShownRequest, withoutFiles } from '../playground/request-code.ts'
+import { curlCode, type ShownRequest, withoutFiles } from '../playground/request-code.ts'
 
 type Body = Record<string, unknown>
 
@@ -38,7 +38,7 @@ export function curlOf(
     body === null || example !== null
       ? (example ?? { origin, path: '/v1/chat/completions', body: { model, messages: EXAMPLE } })
       : { origin, path: pathOf(body), body: withoutFiles(body) }
-  return requestCode('curl', request)
+  return curlCode(request)
 }
 
 const EXAMPLE = [{ role: 'user', content: 'Your message' }]

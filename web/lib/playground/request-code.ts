@@ -16,16 +16,15 @@ export interface ShownRequest {
 /** The environment variable that programs take the key from. */
 const KEY = 'SHUNTYARD_API_KEY'
 
-/** A chat completion in the usual client library, or any request with what the language has for HTTP. */
+/** A chat completion, for curl or in the usual client library. */
 export function requestCode(language: SnippetLanguage, request: ShownRequest): string {
-  const isChat = request.path.endsWith('/chat/completions')
   switch (language) {
     case 'curl':
-      return curl(request)
+      return curlCode(request)
     case 'javascript':
-      return isChat ? chatJavascript(request) : javascript(request)
+      return chatJavascript(request)
     case 'python':
-      return isChat ? chatPython(request) : python(request)
+      return chatPython(request)
     default:
       return language satisfies never
   }
@@ -41,7 +40,8 @@ export const withoutFiles = (body: Record<string, unknown>): Record<string, unkn
       : value,
   )
 
-function curl({ origin, path, body, form, output }: ShownRequest): string {
+/** Any request for curl. */
+export function curlCode({ origin, path, body, form, output }: ShownRequest): string {
   return [
     `curl ${shellQuoted(origin + path)}`,
     `-H "Authorization: Bearer $${KEY}"`,
@@ -84,57 +84,6 @@ const stream = await client.chat.completions.create(${JSON.stringify(request.bod
 for await (const chunk of stream) {
   process.stdout.write(chunk.choices[0]?.delta?.content ?? '')
 }`
-
-function python({ origin, path, body, form = [], output }: ShownRequest): string {
-  const data = Object.fromEntries(form.filter(([, value]) => typeof value === 'string'))
-  const files = form.flatMap(([field, value]) =>
-    typeof value === 'string'
-      ? []
-      : [`(${JSON.stringify(field)}, open(${JSON.stringify(value.file)}, "rb"))`],
-  )
-  return [
-    'import os',
-    '',
-    'import requests',
-    '',
-    'response = requests.post(',
-    `    ${JSON.stringify(origin + path)},`,
-    `    headers={"Authorization": f"Bearer {os.environ['${KEY}']}"},`,
-    ...(body ? [`    json=${pythonLiteral(body, 4)},`] : []),
-    ...(Object.keys(data).length > 0 ? [`    data=${pythonLiteral(data, 4)},`] : []),
-    ...(files.length > 0 ? [`    files=[${files.join(', ')}],`] : []),
-    ')',
-    'response.raise_for_status()',
-    output ? `open(${JSON.stringify(output)}, "wb").write(response.content)` : 'print(response.text)',
-  ].join('\n')
-}
-
-function javascript({ origin, path, body, form, output }: ShownRequest): string {
-  const fields = form ?? []
-  const contentType = body ? `, 'Content-Type': 'application/json'` : ''
-  return [
-    ...(fields.some(([, value]) => typeof value !== 'string')
-      ? [`import { openAsBlob } from 'node:fs'`]
-      : []),
-    ...(output ? [`import { writeFile } from 'node:fs/promises'`] : []),
-    ...(form ? ['const form = new FormData()'] : []),
-    ...fields.map(([field, value]) => {
-      const name = JSON.stringify(typeof value === 'string' ? value : value.file)
-      const given = typeof value === 'string' ? name : `await openAsBlob(${name}), ${name}`
-      return `form.append(${JSON.stringify(field)}, ${given})`
-    }),
-    `const response = await fetch(${JSON.stringify(origin + path)}, {`,
-    `  method: 'POST',`,
-    `  headers: { Authorization: \`Bearer $\{process.env.${KEY}}\`${contentType} },`,
-    form ? '  body: form,' : `  body: JSON.stringify(${JSON.stringify(body, null, 2)}),`,
-    '})',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is one in the program
-    'if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`)',
-    output
-      ? `await writeFile(${JSON.stringify(output)}, new Uint8Array(await response.arrayBuffer()))`
-      : 'console.log(await response.text())',
-  ].join('\n')
-}
 
 const keywords = (body: Record<string, unknown>): string =>
   Object.entries(body)

@@ -1,5 +1,5 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { Plus, Users } from 'lucide-react'
+import { Plus } from 'lucide-react'
 import type { ListedAccount } from '../../../src/core/api/accounts.ts'
 import { accountsQuery } from '../../api/operator-queries.ts'
 import { SearchForm } from '../../components/form/form.tsx'
@@ -38,7 +38,6 @@ export function AccountsPage() {
       <ListPanel
         title={search ? `Results for “${search}”` : 'All accounts'}
         query={accountsQuery(search)}
-        icon={Users}
         empty={
           search
             ? 'No accounts found. Search for a part of the email address or name, or for the full ID.'

@@ -1,5 +1,4 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { ClipboardList } from 'lucide-react'
 import { actionsQuery } from '../../api/operator-queries.ts'
 import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
@@ -25,7 +24,6 @@ export function ActionsPage() {
       <ListPanel
         title={target ? `Activity for ${target}` : 'All activity'}
         query={actionsQuery(target)}
-        icon={ClipboardList}
         empty={
           target
             ? 'No activity for this target. Search for the full email or ID.'

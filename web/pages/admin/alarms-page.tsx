@@ -1,10 +1,10 @@
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { BellOff } from 'lucide-react'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { alarmsQuery } from '../../api/operator-queries.ts'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { ListPanel } from '../../components/table/data-table.tsx'
+import { AlarmDestinations } from './alarms/alarm-destinations.tsx'
 import { AlarmTable } from './alarms/alarm-table.tsx'
 
 const WHICH = [
@@ -22,11 +22,6 @@ export function AlarmsPage() {
       <PageHead
         title="Alarms"
         description="Events that need attention. Repeats are counted; an alarm that is raised again after it was acknowledged is a new one."
-        actions={
-          <Link to="/admin/alarms/destinations" className="button">
-            Destinations
-          </Link>
-        }
       />
       <SearchForm
         key={account}
@@ -55,13 +50,13 @@ export function AlarmsPage() {
           />
         }
         query={alarmsQuery(which, account)}
-        icon={BellOff}
         empty={
           account ? 'No alarms of this account.' : which === 'open' ? 'No open alarms.' : 'No alarms yet.'
         }
       >
         {(alarms) => <AlarmTable alarms={alarms} />}
       </ListPanel>
+      <AlarmDestinations />
     </>
   )
 }

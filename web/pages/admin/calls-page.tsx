@@ -1,13 +1,9 @@
-import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { Route } from 'lucide-react'
 import { useMemo } from 'react'
-import { operatorCallsQuery, operatorSessionQuery } from '../../api/operator-queries.ts'
-import { readQuery, writeQuery } from '../../app/address.ts'
+import { operatorCallsQuery } from '../../api/operator-queries.ts'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { type FieldSpec, Form, useForm } from '../../components/form/form.tsx'
-import { SavedViews } from '../../components/form/saved-views.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { CallListPanel } from '../../components/table/call-list-panel.tsx'
 import { CallTable, operatorCallRow } from '../../components/table/call-table.tsx'
@@ -28,7 +24,6 @@ import { AccountLink } from './links.tsx'
 export function OperatorCallsPage() {
   const filters = useSearch({ from: '/operator/admin/calls' })
   const navigate = useNavigate({ from: '/admin/calls' })
-  const { data: session } = useQuery(operatorSessionQuery)
   const zone = useShownZone()
   const now = useMemo(() => new Date(), [])
   const { sort: _sort, order: _order, at, cursor: _cursor, ...chosen } = filters
@@ -57,29 +52,20 @@ export function OperatorCallsPage() {
         noun="call"
         title={isFiltered ? 'Results' : 'All calls'}
         actions={
-          <div className="toolbar">
-            {order.by === 'time' && (
+          order.by === 'time' && (
+            <div className="toolbar">
               <TextField
                 label="Go to"
                 type="datetime-local"
                 value={at ?? ''}
                 onChange={(local) => set({ at: local, cursor: undefined })}
               />
-            )}
-            {session && (
-              <SavedViews
-                page="calls"
-                owner={session.operator_id}
-                query={writeQuery({ ...filters, cursor: undefined })}
-                onOpen={(view) => void navigate({ search: readCallFilters(readQuery(view)) })}
-              />
-            )}
-          </div>
+            </div>
+          )
         }
         query={operatorCallsQuery(chosen, { ...place, ...callPeriod(filters, place.at ?? null, now) })}
         isByTime={order.by === 'time'}
         onCursor={(cursor) => set({ cursor })}
-        icon={Route}
         empty={
           isFiltered
             ? 'No calls found. Remove a filter or choose a longer period.'

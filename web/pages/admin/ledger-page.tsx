@@ -85,7 +85,7 @@ export function LedgerPage() {
           }
         </QueryView>
       </Panel>
-      <ListPanel title="All audits" query={auditRunsQuery} icon={BookOpenCheck} empty="No audits yet.">
+      <ListPanel title="All audits" query={auditRunsQuery} empty="No audits yet.">
         {(rows) => <AuditRunTable runs={rows} />}
       </ListPanel>
     </>

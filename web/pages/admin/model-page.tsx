@@ -4,8 +4,7 @@ import { PlugZap } from 'lucide-react'
 import { useState } from 'react'
 import type { CatalogEditsView } from '../../../src/core/api/catalog.ts'
 import type { OfferView, PriceView } from '../../../src/core/api/offers.ts'
-import { catalogQuery, rateHistoryQuery } from '../../api/operator-queries.ts'
-import { useOffers } from '../../api/use-moving.ts'
+import { catalogQuery, offersQuery, rateHistoryQuery } from '../../api/operator-queries.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { type FieldSpec, Form, useForm } from '../../components/form/form.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
@@ -28,7 +27,7 @@ import { OfferTable } from './providers/provider-tables.tsx'
 /** One model: its offers, its current and former rates, and simple edits of both. */
 export function OperatorModelPage() {
   const { _splat: id = '' } = useParams({ from: '/operator/admin/models/$' })
-  const offers = useOffers({ model: id })
+  const offers = useQuery(offersQuery({ model: id }))
   const catalog = useQuery(catalogQuery)
   return (
     <>

@@ -3,8 +3,7 @@ import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { CatalogEditsView } from '../../../src/core/api/catalog.ts'
 import type { ProviderHourView, ProviderView } from '../../../src/core/api/offers.ts'
-import { catalogQuery, providerHoursQuery } from '../../api/operator-queries.ts'
-import { useOffers, useProviders } from '../../api/use-moving.ts'
+import { catalogQuery, offersQuery, providerHoursQuery, providersQuery } from '../../api/operator-queries.ts'
 import { Note, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { StateBadge, Stats } from '../../components/text/values.tsx'
@@ -30,12 +29,12 @@ const WIRE_NAMES: Record<string, string> = {
 /** One provider: its state and switch, how it did by the hour, its key, and its offers by their health. */
 export function ProviderPage() {
   const { id } = useParams({ from: '/operator/admin/providers/$id' })
-  const providers = useProviders().data
+  const providers = useQuery(providersQuery).data
   const provider = providers?.data.find((row) => row.id === id)
   const catalog = useQuery(catalogQuery)
   const edits = catalog.data?.edits ?? null
   const isDisabled = providerChange(edits?.content ?? {}, id)?.disabled === true
-  const offers = useOffers({ provider: id })
+  const offers = useQuery(offersQuery({ provider: id }))
   return (
     <>
       <PageHead

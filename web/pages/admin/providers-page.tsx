@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { PlugZap } from 'lucide-react'
-import { catalogQuery } from '../../api/operator-queries.ts'
-import { useProviders } from '../../api/use-moving.ts'
+import { catalogQuery, providersQuery } from '../../api/operator-queries.ts'
 import { EmptyState, Note, QueryView } from '../../components/feedback/messages.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
@@ -40,7 +39,7 @@ export function ProvidersPage() {
       </div>
       <DisabledProviders />
       <Panel title={all ? 'All providers' : 'Configured providers'}>
-        <QueryView query={useProviders()}>
+        <QueryView query={useQuery(providersQuery)}>
           {({ data }) => {
             const rows = busyFirst(all ? data : data.filter(({ shared_offers: shared }) => shared > 0))
             const sorted = rows.toSorted((a, b) => Number(isAmiss(b)) - Number(isAmiss(a)))

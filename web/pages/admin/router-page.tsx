@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { Split } from 'lucide-react'
 import type { RouterView } from '../../../src/core/api/router.ts'
 import { routerQuery } from '../../api/operator-queries.ts'
-import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
+import { QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
@@ -37,27 +36,24 @@ function Router({ router }: { router: RouterView }) {
   const { latest_calls: latestCalls, choices } = router
   return (
     <Panel title={`Choices among the latest ${formatCount(latestCalls)} calls`}>
-      {choices.length === 0 ? (
-        <EmptyState icon={Split}>No call of auto among them.</EmptyState>
-      ) : (
-        <DataTable
-          caption="What auto chose by kind of task"
-          rows={choices}
-          rowKey={({ model, kind }) => `${model} ${kind}`}
-          columns={{
-            Model: ({ model }) => <ModelLink id={model} />,
-            Task: ({ kind }) => kindName(kind),
-            Calls: ({ calls }) => formatCount(calls),
-            'Share of task': ({ share }) => formatShare(share),
-            Spend: ({ spend_usd: usd }) => <Money usd={usd} />,
-            Quality: ({ quality, standard_error: error }) => qualityText(quality, error),
-            Basis: ({ basis }) => (basis === null ? '–' : basis === 'measured' ? 'Measured' : 'Estimated'),
-            Feedback: ({ feedback, satisfaction }) =>
-              satisfaction === null ? '–' : `${formatShare(satisfaction)} of ${formatCount(feedback)}`,
-          }}
-          numeric={['Calls', 'Share of task', 'Spend', 'Quality', 'Feedback']}
-        />
-      )}
+      <DataTable
+        empty="No call of auto among them."
+        caption="What auto chose by kind of task"
+        rows={choices}
+        rowKey={({ model, kind }) => `${model} ${kind}`}
+        columns={{
+          Model: ({ model }) => <ModelLink id={model} />,
+          Task: ({ kind }) => kindName(kind),
+          Calls: ({ calls }) => formatCount(calls),
+          'Share of task': ({ share }) => formatShare(share),
+          Spend: ({ spend_usd: usd }) => <Money usd={usd} />,
+          Quality: ({ quality, standard_error: error }) => qualityText(quality, error),
+          Basis: ({ basis }) => (basis === null ? '–' : basis === 'measured' ? 'Measured' : 'Estimated'),
+          Feedback: ({ feedback, satisfaction }) =>
+            satisfaction === null ? '–' : `${formatShare(satisfaction)} of ${formatCount(feedback)}`,
+        }}
+        numeric={['Calls', 'Share of task', 'Spend', 'Quality', 'Feedback']}
+      />
     </Panel>
   )
 }

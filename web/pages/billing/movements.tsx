@@ -1,5 +1,4 @@
 import { Link } from '@tanstack/react-router'
-import { Receipt, ScrollText } from 'lucide-react'
 import type { LedgerRow, TopUpView } from '../../../src/core/api/billing.ts'
 import { ledgerQuery, topUpsQuery } from '../../api/queries.ts'
 import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
@@ -10,7 +9,7 @@ import { formatDay, formatMoment, plural, RAIL_NAMES, topUpStateName } from '../
 
 /** Every top-up, with its receipt once the money was in. */
 export const TopUpHistory = () => (
-  <ListPanel title="Top-ups" query={topUpsQuery} icon={Receipt} empty="No top-ups yet.">
+  <ListPanel title="Top-ups" query={topUpsQuery} empty="No top-ups yet.">
     {(topUps) => (
       <DataTable
         caption="Top-ups, newest first"
@@ -80,7 +79,6 @@ export const Statement = () => (
       </Link>
     }
     query={ledgerQuery}
-    icon={ScrollText}
     empty="No transactions yet."
   >
     {(rows) => (

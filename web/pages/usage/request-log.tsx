@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query'
-import { ListX } from 'lucide-react'
 import { useMemo } from 'react'
 import {
   type CallFilters,
@@ -9,16 +8,13 @@ import {
   membersQuery,
   sessionQuery,
 } from '../../api/queries.ts'
-import { ExportButton } from '../../components/form/export-button.tsx'
 import { SelectField, type SelectOption, TextField } from '../../components/form/fields.tsx'
 import { useSettledText } from '../../components/form/use-settled-text.ts'
 import { CallListPanel } from '../../components/table/call-list-panel.tsx'
 import { accountCallRow, CallTable } from '../../components/table/call-table.tsx'
 import { type CallPlace, orderChange, placeQuery, readOrder } from '../../lib/calls/call-order.ts'
-import { exportName } from '../../lib/download.ts'
 import { PAGE_ROWS } from '../../lib/rows-of-page.ts'
 import { momentIn } from '../../lib/time-zone.ts'
-import { addDays } from '../../lib/usage-view.ts'
 
 const STATUSES = [
   { value: 'completed', name: 'Completed' },
@@ -30,14 +26,10 @@ const STATUSES = [
 /** The filters of the log that are in the address. */
 type LogFilters = Pick<CallFilters, 'q' | 'model' | 'key_id' | 'member_id' | 'status'>
 
-const FILTERS = ['q', 'model', 'key_id', 'member_id', 'status'] as const satisfies Array<keyof LogFilters>
-
 /** Request by request: searched, filtered, sorted, and page by page. */
 export function RequestLog(props: {
   filters: CallFilters & { from: string; to: string }
   place: CallPlace
-  /** The requests of the period, where that is known. */
-  total: number | undefined
   /** The models of the period. */
   models: string[]
   zone: string
@@ -45,7 +37,7 @@ export function RequestLog(props: {
   hasMembers: boolean
   onChange: (changed: LogFilters & CallPlace) => void
 }) {
-  const { filters, place, total, models, zone, hasMembers, onChange } = props
+  const { filters, place, models, zone, hasMembers, onChange } = props
   const members = useQuery({ ...membersQuery, enabled: hasMembers })
   const { data: session } = useQuery(sessionQuery)
   const keys = useQuery({ ...keysQuery, enabled: session?.permissions.includes('keys') ?? false })
@@ -53,7 +45,6 @@ export function RequestLog(props: {
   // Other calls have other pages.
   const filter = (changed: LogFilters) => onChange({ ...changed, cursor: undefined })
   const order = readOrder(place)
-  const isFiltered = FILTERS.some((name) => filters[name] !== undefined)
   const select = (label: string, name: keyof LogFilters, options: readonly SelectOption[]) => (
     <SelectField
       label={label}
@@ -71,19 +62,9 @@ export function RequestLog(props: {
         noun="request"
         title="Requests"
         actions={
-          <ExportButton
-            size="small"
-            path={callsCsvPath(filters)}
-            name={exportName(
-              ...['shuntyard requests', filters.from, 'to', addDays(filters.to, -1)],
-              ...FILTERS.map((name) =>
-                name === 'key_id' ? keyNames.get(filters.key_id ?? '') : filters[name],
-              ),
-            )}
-            total={isFiltered ? undefined : total}
-          >
+          <a className="button button-small" href={callsCsvPath(filters)} download>
             Export CSV
-          </ExportButton>
+          </a>
         }
         filters={
           <div className="panel-body toolbar">
@@ -131,7 +112,6 @@ export function RequestLog(props: {
         isByTime={order.by === 'time'}
         zone={zone}
         onCursor={(cursor) => onChange({ cursor })}
-        icon={ListX}
         empty="No requests match. Choose a longer period or remove a filter; a request appears about a second after its end."
       >
         {(calls) => (

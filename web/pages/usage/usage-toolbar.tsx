@@ -1,4 +1,3 @@
-import type { ReactNode } from 'react'
 import { SelectField, TextField } from '../../components/form/fields.tsx'
 import { zoneOptions } from '../../components/form/time-zone-field.tsx'
 import { BROWSER_ZONE, chooseZone } from '../../lib/time-zone.ts'
@@ -28,9 +27,8 @@ export function UsageToolbar(props: {
   ofOneKey?: boolean
   /** The account is an organisation. */
   hasMembers?: boolean
-  children?: ReactNode
 }) {
-  const { choice, onChange, ofOneKey = false, hasMembers = false, children } = props
+  const { choice, onChange, ofOneKey = false, hasMembers = false } = props
   return (
     <div className="toolbar">
       <SelectField
@@ -74,7 +72,6 @@ export function UsageToolbar(props: {
           onChange({ zone })
         }}
       />
-      {children}
     </div>
   )
 }

@@ -1,8 +1,6 @@
-import { KeyRound } from 'lucide-react'
 import type { OperatorKey } from '../../../../src/core/api/keys.ts'
 import { path, requestJson } from '../../../api/request.ts'
 import { useAction } from '../../../api/use-change.ts'
-import { EmptyState } from '../../../components/feedback/messages.tsx'
 import { Panel } from '../../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
 import { Code } from '../../../components/text/code.tsx'
@@ -15,38 +13,35 @@ import { OperatorMenu } from '../operator-button.tsx'
 export function AccountKeys({ keys, hasHolder }: { keys: readonly OperatorKey[]; hasHolder: boolean }) {
   return (
     <Panel title="Keys">
-      {keys.length === 0 ? (
-        <EmptyState icon={KeyRound}>
-          {hasHolder
+      <DataTable
+        caption="Keys of the account"
+        rows={keys}
+        empty={
+          hasHolder
             ? 'No keys yet. The account owner creates them under API keys.'
-            : 'No keys yet. Until the account has an owner who signed in: npm run admin -- key create --account ID.'}
-        </EmptyState>
-      ) : (
-        <DataTable
-          caption="Keys of the account"
-          rows={keys}
-          columns={{
-            Key: (key) => (
-              <KeyName apiKey={key}>
-                {key.state === 'active' && key.paused_at !== null && (
-                  <span className="text-sm text-muted">
-                    paused {formatMoment(key.paused_at)}{' '}
-                    {key.paused_by === 'operator' ? 'by an operator' : 'by the customer'}
-                  </span>
-                )}
-                {key.state === 'active' && key.expires_at !== null && (
-                  <span className="text-sm text-muted">expires {formatMoment(key.expires_at)}</span>
-                )}
-                <Code className="text-sm text-muted">{key.id}</Code>
-              </KeyName>
-            ),
-            Limit: (key) => <SpendingLimit apiKey={key} />,
-            'Rate limits': (key) => <RateLimits apiKey={key} />,
-            Created: (key) => <span className="whitespace-nowrap">{formatDate(key.created_at)}</span>,
-            Actions: (key) => key.state === 'active' && <KeyActions apiKey={key} />,
-          }}
-        />
-      )}
+            : 'No keys yet. Until the account has an owner who signed in: npm run admin -- key create --account ID.'
+        }
+        columns={{
+          Key: (key) => (
+            <KeyName apiKey={key}>
+              {key.state === 'active' && key.paused_at !== null && (
+                <span className="text-sm text-muted">
+                  paused {formatMoment(key.paused_at)}{' '}
+                  {key.paused_by === 'operator' ? 'by an operator' : 'by the customer'}
+                </span>
+              )}
+              {key.state === 'active' && key.expires_at !== null && (
+                <span className="text-sm text-muted">expires {formatMoment(key.expires_at)}</span>
+              )}
+              <Code className="text-sm text-muted">{key.id}</Code>
+            </KeyName>
+          ),
+          Limit: (key) => <SpendingLimit apiKey={key} />,
+          'Rate limits': (key) => <RateLimits apiKey={key} />,
+          Created: (key) => <span className="whitespace-nowrap">{formatDate(key.created_at)}</span>,
+          Actions: (key) => key.state === 'active' && <KeyActions apiKey={key} />,
+        }}
+      />
     </Panel>
   )
 }

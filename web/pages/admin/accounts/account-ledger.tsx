@@ -1,16 +1,13 @@
 import { Link } from '@tanstack/react-router'
-import { ScrollText } from 'lucide-react'
 import { useState } from 'react'
 import type { AccountLedgerRow } from '../../../../src/core/api/account-ledger.ts'
 import { accountLedgerQuery, ledgerCsvPath } from '../../../api/operator-queries.ts'
-import { ExportButton } from '../../../components/form/export-button.tsx'
 import { SelectField } from '../../../components/form/fields.tsx'
 import { DataTable, ListPanel } from '../../../components/table/data-table.tsx'
 import { Code } from '../../../components/text/code.tsx'
 import { Money } from '../../../components/text/money.tsx'
 import { Moment } from '../../../components/text/values.tsx'
 import { BALANCE_ENTRY_NAMES } from '../../../lib/balance-entries.ts'
-import { exportName } from '../../../lib/download.ts'
 import { formatDay, plural } from '../../../lib/format.ts'
 import { ActorName } from '../operators/audit-log.tsx'
 
@@ -39,16 +36,11 @@ export function AccountLedger({ accountId }: { accountId: string }) {
     <ListPanel
       title="Ledger"
       query={accountLedgerQuery(accountId, filter)}
-      icon={ScrollText}
       empty={kind === '' ? 'No transactions yet.' : 'No transactions of this kind.'}
       actions={
-        <ExportButton
-          size="small"
-          path={ledgerCsvPath(accountId, filter)}
-          name={exportName('shuntyard ledger', accountId, kind, calls)}
-        >
+        <a className="button button-small" href={ledgerCsvPath(accountId, filter)} download>
           Export CSV
-        </ExportButton>
+        </a>
       }
       filters={
         <div className="columns gap-4 px-inset pb-4 [--column:12rem]">

@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { BellOff, Mail } from 'lucide-react'
 import { useMemo } from 'react'
 import type { OperatorAccountDetail, SentMailView } from '../../../../src/core/api/accounts.ts'
 import {
@@ -34,18 +33,15 @@ export function AccountCalls({ account: { id, keys } }: { account: Account }) {
       }
     >
       <QueryView query={useQuery(accountCallsQuery(id, from))}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <p className="panel-body text-muted">No calls in the last 30 days.</p>
-          ) : (
-            <CallTable
-              rows={data.map((call) =>
-                operatorCallRow(call, names.get(call.key_id) ?? <code>{call.key_id}</code>),
-              )}
-              of="Key"
-            />
-          )
-        }
+        {({ data }) => (
+          <CallTable
+            rows={data.map((call) =>
+              operatorCallRow(call, names.get(call.key_id) ?? <code>{call.key_id}</code>),
+            )}
+            of="Key"
+            empty="No calls in the last 30 days."
+          />
+        )}
       </QueryView>
     </Panel>
   )
@@ -65,12 +61,7 @@ export function AccountRefusals({ accountId }: { accountId: string }) {
 
 /** Every alarm about the account, open or not. */
 export const AccountAlarms = ({ accountId }: { accountId: string }) => (
-  <ListPanel
-    title="Alarms"
-    query={alarmsQuery('all', accountId)}
-    icon={BellOff}
-    empty="No alarms about this account."
-  >
+  <ListPanel title="Alarms" query={alarmsQuery('all', accountId)} empty="No alarms about this account.">
     {(alarms) => <AlarmTable alarms={alarms} />}
   </ListPanel>
 )
@@ -80,7 +71,6 @@ export const AccountMails = ({ accountId }: { accountId: string }) => (
   <ListPanel
     title="Messages sent"
     query={accountMailsQuery(accountId)}
-    icon={Mail}
     empty="No messages in the last 90 days."
   >
     {(mails) => (

@@ -1,45 +1,26 @@
 import { useQuery } from '@tanstack/react-query'
-import { BellPlus } from 'lucide-react'
-import type { AlarmDestinationView, DestinationKind } from '../../../src/core/api/alarm-destinations.ts'
-import { alarmDestinationsQuery } from '../../api/operator-queries.ts'
-import { path, requestJson } from '../../api/request.ts'
-import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
-import { PageHead, Panel } from '../../components/layout/page.tsx'
-import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
-import { Badge, StateBadge } from '../../components/text/values.tsx'
-import { formatMoment, plural } from '../../lib/format.ts'
-import { OperatorButton } from './operator-button.tsx'
+import type { AlarmDestinationView, DestinationKind } from '../../../../src/core/api/alarm-destinations.ts'
+import { alarmDestinationsQuery } from '../../../api/operator-queries.ts'
+import { path, requestJson } from '../../../api/request.ts'
+import { QueryView } from '../../../components/feedback/messages.tsx'
+import { Panel } from '../../../components/layout/page.tsx'
+import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
+import { Badge, StateBadge } from '../../../components/text/values.tsx'
+import { formatMoment, plural } from '../../../lib/format.ts'
+import { OperatorButton } from '../operator-button.tsx'
 
 /** Where alarms are sent: mail, chat, PagerDuty. */
-export function AlarmDestinationsPage() {
-  const query = useQuery(alarmDestinationsQuery)
-  return (
-    <>
-      <PageHead
-        title="Alarm destinations"
-        description={
-          <>
-            Alarms are sent here when they open, are acknowledged and are resolved. Many at once come in one
-            message. Set under <code>alarms</code> in the file of <code>npm run apply</code>.
-          </>
-        }
-      />
-      <Panel title="Destinations">
-        <QueryView query={query}>
-          {({ data }) =>
-            data.length === 0 ? (
-              <EmptyState icon={BellPlus}>
-                No destinations yet. Alarms are shown in the console only.
-              </EmptyState>
-            ) : (
-              <DestinationTable destinations={data} />
-            )
-          }
-        </QueryView>
-      </Panel>
-    </>
-  )
-}
+export const AlarmDestinations = () => (
+  <Panel title="Destinations">
+    <p className="px-inset pt-2 text-sm text-muted">
+      Alarms are sent here when they open, are acknowledged and are resolved. Many at once come in one
+      message. Set under <code>alarms</code> in the file of <code>npm run apply</code>.
+    </p>
+    <QueryView query={useQuery(alarmDestinationsQuery)}>
+      {({ data }) => <DestinationTable destinations={data} />}
+    </QueryView>
+  </Panel>
+)
 
 const KIND_NAMES: Record<DestinationKind, string> = {
   email: 'Email',
@@ -51,6 +32,7 @@ const DestinationTable = ({ destinations }: { destinations: readonly AlarmDestin
   <DataTable
     caption="Alarm destinations"
     rows={destinations}
+    empty="No destinations yet. Alarms are shown in the console only."
     columns={{
       Destination: ({ name, kind, target }) => (
         <TwoLines second={<span className="wrap-anywhere">{`${KIND_NAMES[kind]}: ${target}`}</span>}>
