@@ -49,6 +49,7 @@ test('a card is saved, tops the balance up, and the invoice can be read and down
     page.getByRole('navigation', { name: 'Parts of billing' }).getByRole('link', { name }).click()
   await openTab('Overview')
   // An amount of 11 characters, such as $0.00001113, is as large as those beside it.
+  await page.locator('.stats .figure').first().waitFor()
   const sizes = await page.evaluate<string[]>(`[1, 11].map((characters) => {
     const figure = document.querySelector('.stats .figure')
     figure.style.setProperty('--characters', characters)
@@ -71,6 +72,8 @@ test('a card is saved, tops the balance up, and the invoice can be read and down
       timeout: 60_000,
     })
     .toBe(1)
+  // The invoice is issued a moment after its payment.
+  await expect.poll(() => stack.postgres.invoice.count()).toBe(1)
   await page.reload()
   await auto.getByText('Automatic top-up continues next month.').waitFor()
   await openTab('Top-ups & invoices')

@@ -6,6 +6,7 @@ import { expectAccessible } from '../accessibility.ts'
 import { NARROW, WIDE } from '../browser.ts'
 import { PROVIDER_SECRET } from '../console-stack.ts'
 import {
+  chooseAction,
   createKey,
   exactAmount,
   expectAmount,
@@ -92,7 +93,7 @@ test.each([
     await expectToFit(page)
 
     await goTo(page, 'API keys')
-    await page.getByRole('button', { name: 'Revoke the key first service' }).click()
+    await chooseAction(page, 'the key first service', 'Revoke')
     await page.getByRole('button', { name: 'Revoke key', exact: true }).click()
     await page.getByRole('heading', { name: 'Revoked and expired keys' }).waitFor()
     const refused = await ask({ url: stack.url, key: secret }, { model: 'acme/swift' })
