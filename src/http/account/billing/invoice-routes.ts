@@ -104,7 +104,7 @@ export async function sendInvoicePdf(reply: FastifyReply, { document }: Invoice)
 
 /** An invoice in a list. */
 export const invoiceView = ({ document, ...invoice }: Invoice): InvoiceView =>
-  jsonView(InvoiceView, { ...document, ...invoice, topUpId: invoice.paymentId })
+  jsonView(InvoiceView, { ...document, ...invoice, number: document.number, topUpId: invoice.paymentId })
 
 function printed({ issuer, customer, corrects, description, tax, note }: InvoiceDocument) {
   const { name, address, taxId, email } = issuer
