@@ -216,7 +216,7 @@ async function runEverything(): Promise<void> {
       ['day', 'UTC'],
     ] as const) {
       const starts = bucketStarts(range, interval, zone, 800)!
-      const query = { accountId: busy, range, starts, group }
+      const query = { accountId: busy, range, beforeMs: now - 60 * DAY_MS, starts, group, top: null }
       expect(await series(query, 100_000)).not.toBeNull()
       await series({ ...query, model: 'acme/large-1', keyId: `${busy}_1` }, 100_000)
     }

@@ -1,5 +1,10 @@
-import { beforeAll, expect, test } from 'vitest'
-import { createUsageSeriesStore } from '../../src/billing/reports/usage-series-store.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { ACCOUNT_USAGE, accountUsageValues, usageSpans } from '../../src/billing/reports/account-usage.ts'
+import {
+  createUsageSeriesStore,
+  PERIOD_BEFORE,
+  WHOLE_PERIOD,
+} from '../../src/billing/reports/usage-series-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { bucketStarts } from '../../src/core/billing/time-buckets.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
@@ -76,16 +81,19 @@ const CONDITIONS = {
 test.each(['model', 'key'] as const)('figures by day and %s are those of the call records', async (group) => {
   const starts = bucketStarts(RANGE, 'day', ZONE, 100)!
   const store = createUsageSeriesStore(ledger.postgres)
-  const cells = (await store.series({ accountId, range: RANGE, starts, group }, 1_000))!
-  expect(cells.filter((cell) => cell.bucket !== null && cell.group === null)).toHaveLength(6)
+  const beforeMs = RANGE.fromMs - 86_400_000
+  const cells = (await store.series({ accountId, range: RANGE, beforeMs, starts, group, top: null }, 1_000))!
+  expect(cells.filter((cell) => cell.bucket >= 0 && cell.group === null)).toHaveLength(6)
+  expect(cells.filter((cell) => cell.bucket === PERIOD_BEFORE)).toMatchObject([{ group: null, calls: 24n }])
   expect(new Set(cells.map((cell) => cell.group))).toEqual(
     new Set([null, ...(group === 'key' ? ['key_a', 'key_b'] : ['gpt-5', 'acme/large', 'auto'])]),
   )
   for (const { bucket, group: id, name, ...sums } of cells) {
+    if (bucket === PERIOD_BEFORE) continue
     const values: unknown[] = []
     const value = (some: unknown) => `$${values.push(some) + 3}`
     const conditions = ['true']
-    if (bucket !== null) {
+    if (bucket !== WHOLE_PERIOD) {
       const day = new Intl.DateTimeFormat('en-CA', { timeZone: ZONE }).format(starts[bucket])
       conditions.push(`${DAY} = ${value(day)}::date`)
     }
@@ -109,9 +117,63 @@ test.each(['model', 'key'] as const)('figures by day and %s are those of the cal
 test('takes one model or key only, and says when there is too much', async () => {
   const starts = bucketStarts(RANGE, 'day', 'UTC', 100)!
   const { series } = createUsageSeriesStore(ledger.postgres)
-  const query = { accountId, range: RANGE, starts, group: 'model' as const }
+  const query = { accountId, range: RANGE, beforeMs: RANGE.fromMs, starts, group: 'model', top: 1 } as const
   const [total] = (await series({ ...query, model: 'gpt-5', keyId: 'key_a' }, 1_000))!
   const expected = await figures(`requested_model LIKE '%gpt-5%' AND key_id = 'key_a'`)
   expect(Number(total?.calls)).toBe(expected?.calls)
   expect(await series(query, 3)).toBeNull()
+})
+
+test('over time, only the most expensive groups have cells', async () => {
+  const starts = bucketStarts(RANGE, 'day', ZONE, 100)!
+  const { series } = createUsageSeriesStore(ledger.postgres)
+  const query = { accountId, range: RANGE, beforeMs: RANGE.fromMs, starts, group: 'model', top: 1 } as const
+  const cells = (await series(query, 1_000))!
+  const groups = cells.filter(({ bucket, group }) => bucket === WHOLE_PERIOD && group !== null)
+  const [first] = groups.toSorted((a, b) => Number(b.chargePico - a.chargePico))
+  expect(groups).toHaveLength(3)
+  const inBuckets = cells.filter(({ bucket, group }) => bucket >= 0 && group !== null)
+  expect(new Set(inBuckets.map(({ group }) => group))).toEqual(new Set([first?.group]))
+  expect(inBuckets).toHaveLength(6)
+})
+
+describe('the widest totals that fit are read', () => {
+  const bounds = (interval: 'hour' | 'day' | 'month', zone: string) => {
+    const range = { fromMs: Date.parse('2027-04-30T18:30:00Z'), toMs: Date.parse('2027-06-30T18:30:00Z') }
+    return [range.fromMs, ...bucketStarts(range, interval, zone, 2_000)!.slice(1), range.toMs]
+  }
+  const HOUR = 3_600_000
+  /** How many totals of each width there are, of one key and model. */
+  const counted = (boundsMs: readonly number[]) => {
+    const counts: Record<number, number> = {}
+    for (const { widthMs, fromMs, toMs } of usageSpans(boundsMs))
+      counts[widthMs / HOUR] = (counts[widthMs / HOUR] ?? 0) + (widthMs ? (toMs - fromMs) / widthMs : 1)
+    return counts
+  }
+
+  test.each([
+    ['hour', 'Europe/Berlin', { 0.25: 4, 1: 1463 }],
+    ['day', 'America/New_York', { 0.25: 4, 1: 1463 }],
+    ['day', 'UTC', { 0.25: 4, 1: 23, 24: 60 }],
+    ['month', 'Asia/Kolkata', { 0.25: 8, 1: 46, 24: 59 }],
+    ['hour', 'Asia/Kolkata', { 0.25: 5_856 }],
+  ] as const)('by %s in %s', (interval, zone, expected) => {
+    const boundsMs = bounds(interval, zone)
+    expect(counted(boundsMs)).toEqual(expected)
+  })
+
+  test('and calls only where a period is not of whole quarters of an hour', async () => {
+    expect(usageSpans([0, HOUR + 1])).toEqual([
+      { widthMs: HOUR, fromMs: 0, toMs: HOUR },
+      { widthMs: 0, fromMs: HOUR, toMs: HOUR + 1 },
+    ])
+    const values = accountUsageValues(accountId, bounds('hour', ZONE))
+    const rows = await ledger.postgres.$queryRawUnsafe<Array<{ 'QUERY PLAN': string }>>(
+      `EXPLAIN (ANALYZE, TIMING OFF) WITH ${ACCOUNT_USAGE} SELECT sum(calls) FROM usage`,
+      ...values,
+    )
+    const scans = rows.map((row) => row['QUERY PLAN']).filter((line) => /Scan.* on call_records/.test(line))
+    expect(scans.length).toBeGreaterThan(0)
+    expect(scans.filter((line) => !line.includes('never executed'))).toEqual([])
+  })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { UsageFiguresView, UsageSeriesView } from '../../src/core/api/usage.ts'
+import { USAGE_STACKS_MAX, type UsageFiguresView, type UsageSeriesView } from '../../src/core/api/usage.ts'
 import { cachedShare } from '../../web/lib/calls/call-session.ts'
 import { zoneOffset } from '../../web/lib/time-zone.ts'
 import { changeText, usageNotes } from '../../web/lib/usage-changes.ts'
@@ -9,7 +9,6 @@ import {
   OTHERS,
   periodOf,
   periodWith,
-  queryBefore,
   readUsageChoice,
   SERIES_MAX,
   seriesColours,
@@ -23,8 +22,6 @@ const choice = (search: Parameters<typeof readUsageChoice>[0], zone = 'UTC') =>
   readUsageChoice(search, zone, NOW)
 
 test('figures are compared with those of the period of equal length before', () => {
-  const query = seriesQuery(choice({ days: '7' }))
-  expect(queryBefore(query)).toEqual({ ...query, interval: 'month', from: '2027-01-18', to: '2027-01-25' })
   expect(changeText(112, 100)).toBe('+12% to the period before')
   expect(changeText(50, 100)).toBe('−50% to the period before')
   expect(changeText(100, 100)).toBe('as before')
@@ -104,10 +101,14 @@ test('a chart stacks the largest groups, draws the others as one, and leaves no 
     time_zone: 'UTC',
     group_by: 'model',
     starts: [first, second],
-    cells: groups.map(({ group, total_tokens, cost_usd }) => ({ at: first, group, total_tokens, cost_usd })),
+    stacks: groups.slice(3).map(({ group, total_tokens, cost_usd }) => ({
+      ...{ group, total_tokens: [total_tokens, 0], cost_usd: [cost_usd, '0.00'] },
+    })),
     buckets: [{ at: first, ...figures('45.00', 55) }],
-    groups,
+    groups: groups.toReversed(),
+    groups_count: groups.length,
     total: figures('45.00', 55),
+    total_before: figures('0.00', 0),
   }
   const { series, buckets } = stackUsage(view, 'cost')
   expect(series).toEqual(['j', 'i', 'h', 'g', 'f', 'e', 'd', OTHERS])
@@ -120,6 +121,7 @@ test('a chart stacks the largest groups, draws the others as one, and leaves no 
 })
 
 test('a model has its colour by its name, whatever its rank, and no two of a chart have one', () => {
+  expect(SERIES_MAX).toBe(USAGE_STACKS_MAX)
   const models = [
     'gpt-5',
     'auto',

@@ -104,12 +104,6 @@ export const seriesQuery = ({ first, last, interval, group, zone }: UsageChoice)
   time_zone: zone,
 })
 
-/** The totals of the period of equal length before it: by month they are the fewest rows. */
-export function queryBefore(query: ReturnType<typeof seriesQuery>): ReturnType<typeof seriesQuery> {
-  const days = countDays(query.from, query.to) - 1
-  return { ...query, interval: 'month', from: addDays(query.from, -days), to: query.from }
-}
-
 /** A figure as a number, for drawing only. */
 export const measured = (
   figures: Pick<UsageFiguresView, 'cost_usd' | 'total_tokens'>,
@@ -120,10 +114,6 @@ export const measured = (
 export const SERIES_MAX = 7
 /** The group of all others. */
 export const OTHERS = ''
-
-/** The groups of a period, the most expensive first. */
-export const byCost = (groups: UsageSeriesView['groups']): UsageSeriesView['groups'] =>
-  groups.toSorted((a, b) => approximateAmount(b.cost_usd) - approximateAmount(a.cost_usd))
 
 export interface StackedBucket {
   at: string
@@ -137,22 +127,21 @@ export function stackUsage(
   view: UsageSeriesView,
   measure: Measure,
 ): { series: string[]; buckets: StackedBucket[] } {
-  const ranked = byCost(view.groups).map(({ group }) => group)
-  const shown = ranked.slice(0, SERIES_MAX)
-  const series = shown.length < ranked.length ? [...shown, OTHERS] : shown
+  const stacks = new Map(view.stacks.map((stack) => [stack.group, stack]))
+  const shown = view.groups.flatMap(({ group }) => stacks.get(group) ?? [])
+  const hasOthers = view.groups_count > shown.length
   const totals = new Map(view.buckets.map((bucket) => [bucket.at, bucket]))
-  const values = new Map<string, number>()
-  const place = (at: string, group: string) => `${at} ${shown.includes(group) ? group : OTHERS}`
-  for (const cell of view.cells) {
-    const at = place(cell.at, cell.group)
-    values.set(at, (values.get(at) ?? 0) + measured(cell, measure))
-  }
-  const buckets = view.starts.map((at) => ({
-    at,
-    figures: totals.get(at) ?? null,
-    parts: series.map((group) => ({ group, value: values.get(place(at, group)) ?? 0 })),
-  }))
-  return { series, buckets }
+  const buckets = view.starts.map((at, index) => {
+    const figures = totals.get(at) ?? null
+    const parts = shown.map(({ group, total_tokens: tokens, cost_usd: costs }) => ({
+      group,
+      value: measured({ total_tokens: tokens[index] ?? 0, cost_usd: costs[index] ?? '0' }, measure),
+    }))
+    const rest = parts.reduce((left, { value }) => left - value, figures ? measured(figures, measure) : 0)
+    if (hasOthers) parts.push({ group: OTHERS, value: Math.max(0, rest) })
+    return { at, figures, parts }
+  })
+  return { series: [...shown.map(({ group }) => group), ...(hasOthers ? [OTHERS] : [])], buckets }
 }
 
 /**

@@ -9,7 +9,7 @@ import { Stats } from '../components/text/values.tsx'
 import { formatCount, formatDuration } from '../lib/format.ts'
 import { useShownZone, zoneName } from '../lib/time-zone.ts'
 import { usageNotes } from '../lib/usage-changes.ts'
-import { periodOf, periodWith, queryBefore, readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
+import { periodOf, periodWith, readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
 import { RecentSessions } from './usage/recent-sessions.tsx'
 import { RefusedRequests } from './usage/refused-requests.tsx'
 import { RequestLog } from './usage/request-log.tsx'
@@ -25,7 +25,6 @@ export function UsagePage() {
   const choice = readUsageChoice(search, useShownZone(), now)
   const query = seriesQuery(choice)
   const usage = useQuery({ ...usageSeriesQuery(query), placeholderData: (before) => before })
-  const before = useQuery(usageSeriesQuery(queryBefore(query))).data?.total
   const set = (changed: Partial<typeof search>) =>
     // Each page of the log is a step back in the browser's history.
     void navigate({
@@ -51,7 +50,7 @@ export function UsagePage() {
       />
       <UsageToolbar choice={choice} hasMembers={ofOrganisation} onChange={setPeriod} />
       <QueryView query={usage}>
-        {({ total }) => (
+        {({ total, total_before: before }) => (
           <Stats
             stale={usage.isPlaceholderData}
             rows={{

@@ -4,7 +4,12 @@ import type { TimeRange } from '../../core/billing/usage-query.ts'
 import { isoDay } from '../../core/kernel/time.ts'
 import type { ClickHouse } from '../../platform/clickhouse.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import type { UsageSeriesQuery, UsageSeriesStore } from '../reports/usage-series-store.ts'
+import {
+  PERIOD_BEFORE,
+  type UsageSeriesQuery,
+  type UsageSeriesStore,
+  WHOLE_PERIOD,
+} from '../reports/usage-series-store.ts'
 import { createUsageStore, type UsageStore, type UsageSums } from '../reports/usage-store.ts'
 import { CALLS_TABLE } from './analytics-tables.ts'
 
@@ -37,23 +42,31 @@ const usageSql = (group: string, rowsMax: number) => `
 SELECT toString(${group}) AS "group", grouping(${group}) AS "isTotal", ${SUMS} ${CALLS_OF_RANGE}
 GROUP BY GROUPING SETS ((${group}), ()) ORDER BY "isTotal" DESC, ${group} LIMIT ${rowsMax + 2} ${SETTINGS}`
 
-const seriesSql = (group: string, conditions: string, cellsMax: number) => `
-SELECT bucket, "group", grouping(bucket) AS "isAllBuckets", grouping("group") AS "isAllGroups",
+const seriesSql = (group: string, conditions: string, top: number | null, cellsMax: number) => `
+SELECT bucket, "group", grouping("group") AS "isAllGroups",
   toString(countIf(status = 'failed')) AS "failed", quantileExactInclusive(0.5)(first_token) AS "firstTokenMs",
   quantileExactInclusive(0.95)(first_token) AS "firstTokenP95Ms",
   quantileExactInclusive(0.5)(duration) AS "durationMs", ${SUMS}
 FROM (
-  SELECT arrayLastIndex(start -> start <= admitted_at_ms, {starts:Array(Int64)}) - 1 AS bucket, ${group} AS "group",
+  SELECT arrayJoin(if(admitted_at_ms < {start:Int64}, [${PERIOD_BEFORE}], [${WHOLE_PERIOD},
+      toInt32(arrayLastIndex(start -> start <= admitted_at_ms, {starts:Array(Int64)})) - 1])) AS bucket, ${group} AS "group",
     status, prompt_tokens, completion_tokens, charge_pico,
     if(first_token_at_ms IS NULL, NULL, greatest(0, first_token_at_ms - admitted_at_ms)) AS first_token,
     greatest(0, finished_at_ms - admitted_at_ms) AS duration
   ${CALLS_OF_RANGE} ${conditions}
 )
-GROUP BY GROUPING SETS ((bucket, "group"), (bucket), ("group"), ())
-ORDER BY "isAllBuckets" DESC, bucket, "isAllGroups" DESC, "group" LIMIT ${cellsMax + 1} ${SETTINGS}`
+GROUP BY GROUPING SETS ((bucket, "group"), (bucket))
+HAVING "isAllGroups" = 1 OR bucket = ${WHOLE_PERIOD} OR (bucket >= 0 ${
+  top === null
+    ? ''
+    : `AND "group" IN (
+  SELECT ${group} ${CALLS_OF_RANGE} AND admitted_at_ms >= {start:Int64} ${conditions}
+  GROUP BY 1 ORDER BY sum(toInt128(charge_pico)) DESC, 1 LIMIT ${top})`
+})
+ORDER BY bucket, "isAllGroups" DESC, "group" LIMIT ${cellsMax + 1} ${SETTINGS}`
 
 type SeriesRow = SumsRow &
-  Record<'bucket' | 'isAllBuckets' | 'isAllGroups', number> &
+  Record<'bucket' | 'isAllGroups', number> &
   Record<'group' | 'failed', string> &
   Record<'firstTokenMs' | 'firstTokenP95Ms' | 'durationMs', number | null>
 
@@ -107,15 +120,16 @@ export function createAnalyticsUsage(
       }
     },
 
-    async series({ accountId, range, starts, group, model, keyId }: UsageSeriesQuery, cellsMax: number) {
+    async series(query: UsageSeriesQuery, cellsMax: number) {
+      const { accountId, range, beforeMs, starts, group, top, model, keyId } = query
       const conditions = [
         ...(model === undefined ? [] : ['AND model = {model:String}']),
         ...(keyId === undefined ? [] : ['AND key_id = {key:String}']),
       ]
       const rows = await clickHouse.select<SeriesRow>(
-        seriesSql(GROUPS[group], conditions.join(' '), cellsMax),
+        seriesSql(GROUPS[group], conditions.join(' '), top, cellsMax),
         {
-          ...{ account: accountId, from: range.fromMs, to: range.toMs, starts },
+          ...{ account: accountId, from: beforeMs, start: range.fromMs, to: range.toMs, starts },
           ...{ model: model ?? '', key: keyId ?? '' },
         },
       )
@@ -123,7 +137,7 @@ export function createAnalyticsUsage(
       const groups = new Set(rows.filter((row) => row.isAllGroups === 0).map((row) => row.group))
       const names = await namesOf(postgres, group, [...groups])
       return rows.map((row) => ({
-        bucket: row.isAllBuckets === 1 ? null : row.bucket,
+        bucket: row.bucket,
         group: row.isAllGroups === 1 ? null : row.group,
         name: row.isAllGroups === 1 ? null : (names.get(row.group) ?? null),
         ...toSums(row),

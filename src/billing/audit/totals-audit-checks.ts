@@ -58,19 +58,20 @@ export const TOTALS_AUDIT_CHECKS: readonly AuditCheck[] = [
     sql: `
       SELECT touched.id,
              touched.account_id || ' on ' || period || ', key ' || key_id || ': quarters ' || coalesce(quarters, 0)
-               || ', usage of the day ' || coalesce(usage, 0) || ', spent ' || coalesce(spent, 0) AS detail
+               || ', hours ' || coalesce(hours, 0) || ', usage of the day ' || coalesce(usage, 0) || ', spent ' || coalesce(spent, 0) AS detail
       FROM (
         SELECT *, to_char(date '1970-01-01' + (starts_at_ms / ${DAY_MS})::integer, '"d"YYYY-MM-DD') AS period
         FROM (${touched(DAY_MS)}) AS day
       ) AS touched
       CROSS JOIN LATERAL (
-        SELECT coalesce(key_id, '') AS key_id, quarters, usage, spent
+        SELECT coalesce(key_id, '') AS key_id, quarters, hours, usage, spent
         FROM (
           SELECT CASE WHEN grouping(key_id) = 0 THEN key_id ELSE '' END AS key_id,
                  sum(charge_pico) FILTER (WHERE width_ms = ${QUARTER_MS}) AS quarters,
+                 sum(charge_pico) FILTER (WHERE width_ms = ${HOUR_MS}) AS hours,
                  sum(charge_pico) FILTER (WHERE width_ms = ${DAY_MS}) AS usage
           FROM usage_totals
-          WHERE account_id = touched.account_id AND width_ms IN (${QUARTER_MS}, ${DAY_MS})
+          WHERE account_id = touched.account_id AND width_ms IN (${QUARTER_MS}, ${HOUR_MS}, ${DAY_MS})
             AND starts_at_ms >= touched.starts_at_ms AND starts_at_ms < touched.starts_at_ms + ${DAY_MS}
           GROUP BY GROUPING SETS ((key_id), ()) HAVING grouping(key_id) = 1 OR key_id <> ''
         ) AS used
@@ -78,7 +79,7 @@ export const TOTALS_AUDIT_CHECKS: readonly AuditCheck[] = [
           SELECT key_id, spent_pico AS spent FROM spend_totals
           WHERE account_id = touched.account_id AND spend_totals.period = touched.period AND NOT ${IS_GROUP}
         ) AS spend USING (key_id)
-        WHERE quarters IS DISTINCT FROM usage OR quarters IS DISTINCT FROM spent
+        WHERE quarters IS DISTINCT FROM usage OR quarters IS DISTINCT FROM hours OR quarters IS DISTINCT FROM spent
       ) AS wrong`,
   },
   {

@@ -31,7 +31,7 @@ SELECT (at_ms / 86400000)::text AS "day", ${CANONICAL_MODEL} AS "model", sum(cha
   (-sum(charge_pico))::text AS "amount"
 FROM usage WHERE charged_calls > 0
 GROUP BY at_ms / 86400000, ${CANONICAL_MODEL}
-ORDER BY at_ms / 86400000, ${CANONICAL_MODEL} LIMIT $8`
+ORDER BY at_ms / 86400000, ${CANONICAL_MODEL} LIMIT $6`
 
 /** Charges of archived calls are listed by their days, so what carries them forward is not. */
 const MOVEMENTS = `
@@ -40,7 +40,7 @@ WHERE transaction.account_id = $1 AND transaction.kind NOT IN ('capture', 'carri
   AND transaction.created_at >= to_timestamp($2::bigint / 1000.0) AND transaction.created_at < to_timestamp($3::bigint / 1000.0)
 ORDER BY transaction.created_at, transaction.id || '/' || transaction.kind LIMIT $4`
 
-/** The balance at a time, the start of the usage: the current one less all changes since. */
+/** The balance at a time, $6 and the start of the usage: the current one less all changes since. */
 const BALANCE_AT = `
 WITH ${ACCOUNT_USAGE}
 SELECT (account.balance_pico
@@ -49,7 +49,7 @@ SELECT (account.balance_pico
       JOIN ledger_entries AS entry ON entry.transaction_id = transaction.id AND entry.kind = transaction.kind
         AND entry.ledger_account = 'customer:' || $1
       WHERE transaction.account_id = $1 AND transaction.kind NOT IN ('capture', 'carried_charges')
-        AND transaction.created_at >= to_timestamp($2::bigint / 1000.0)), 0))::text AS "balance"
+        AND transaction.created_at >= to_timestamp($6::bigint / 1000.0)), 0))::text AS "balance"
 FROM accounts AS account WHERE account.id = $1`
 
 /** Later than every call: the end of a year that four digits write. */
@@ -65,14 +65,15 @@ export function createStatementReader(postgres: Postgres) {
         const balanceAt = async (atMs: number) => {
           const [row] = await snapshot.$queryRawUnsafe<Array<{ balance: string }>>(
             BALANCE_AT,
-            ...accountUsageValues(accountId, { fromMs: atMs, toMs: EVER_MS }),
+            ...accountUsageValues(accountId, [atMs, EVER_MS]),
+            BigInt(atMs),
           )
           return BigInt(row?.balance ?? 0)
         }
         const span = [accountId, BigInt(fromMs), BigInt(toMs), linesMax + 1] as const
         const charged = await snapshot.$queryRawUnsafe<
           Array<Record<'day' | 'model' | 'calls' | 'amount', string>>
-        >(CHARGES, ...accountUsageValues(accountId, { fromMs, toMs }), linesMax + 1)
+        >(CHARGES, ...accountUsageValues(accountId, [fromMs, toMs]), linesMax + 1)
         const moved = listedMovements(await snapshot.$queryRawUnsafe(MOVEMENTS, ...span))
         if (charged.length + moved.length > linesMax) return null
         return {

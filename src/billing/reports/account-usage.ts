@@ -1,50 +1,65 @@
-import type { TimeRange } from '../../core/billing/usage-query.ts'
-import { DAY_MS, MINUTE_MS } from '../../core/kernel/time.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/kernel/time.ts'
 
-/** Totals are kept by quarter of an hour and by day (UTC): every time zone begins its days at a quarter. */
+/** The least width of totals: every time zone begins its days at a quarter of an hour. */
 export const QUARTER_MS = 15 * MINUTE_MS
+/** Totals are kept by day (UTC), hour and quarter of an hour. */
+const WIDTHS_MS = [DAY_MS, HOUR_MS, QUARTER_MS]
 
-/** Reads as few totals as the period allows. Without `byDay` no call is read with those of a whole day. */
-export function usageSpans({ fromMs, toMs }: TimeRange, { byDay }: { byDay: boolean }) {
-  const between = (low: number, ms: number) => Math.min(Math.max(ms, low), toMs)
-  const up = (ms: number, widthMs: number) => Math.ceil(ms / widthMs) * widthMs
-  const down = (ms: number, widthMs: number) => Math.floor(ms / widthMs) * widthMs
-  const quartersFromMs = between(fromMs, up(fromMs, QUARTER_MS))
-  const quartersToMs = between(quartersFromMs, down(toMs, QUARTER_MS))
-  const daysFromMs = Math.min(byDay ? up(quartersFromMs, DAY_MS) : quartersToMs, quartersToMs)
-  const daysToMs = Math.max(down(quartersToMs, DAY_MS), daysFromMs)
-  return { quartersFromMs, daysFromMs, daysToMs, quartersToMs }
+/** What is read of one width; width 0: call records. */
+interface UsageSpan {
+  widthMs: number
+  fromMs: number
+  toMs: number
 }
 
-const totals = (widthMs: number, from: string, to: string) => `
-  SELECT starts_at_ms AS at_ms, key_id, requested_model, calls, failed_calls, charged_calls, prompt_tokens,
-         completion_tokens, charge_pico, first_tokens, durations
-  FROM usage_totals
-  WHERE account_id = $1 AND width_ms = ${widthMs} AND starts_at_ms >= ${from}::bigint AND starts_at_ms < ${to}::bigint`
+/** The fewest totals whose sums are the usage between each bound and the next, in order: none spans a bound. */
+export function usageSpans(boundsMs: readonly number[]): UsageSpan[] {
+  const spans: UsageSpan[] = []
+  for (const [index, toMs] of boundsMs.entries())
+    for (const span of index === 0 ? [] : spansBetween(boundsMs[index - 1]!, toMs)) {
+      const last = spans.at(-1)
+      if (last?.widthMs === span.widthMs) last.toMs = span.toMs
+      else spans.push(span)
+    }
+  return spans
+}
 
-const records = (from: string, to: string) => `
-  SELECT admitted_at_ms, key_id, requested_model, 1, CASE WHEN status = 'failed' THEN 1 ELSE 0 END,
-         CASE WHEN charge_pico > 0 THEN 1 ELSE 0 END, prompt_tokens, completion_tokens, charge_pico,
-         count_bucket('{}', latency_bucket(first_token_at_ms - admitted_at_ms), 1),
-         count_bucket('{}', latency_bucket(finished_at_ms - admitted_at_ms), 1)
-  FROM call_records WHERE account_id = $1 AND admitted_at_ms >= ${from}::bigint AND admitted_at_ms < ${to}::bigint`
+function spansBetween(fromMs: number, toMs: number, [widthMs, ...finer] = WIDTHS_MS): UsageSpan[] {
+  if (fromMs >= toMs) return []
+  if (widthMs === undefined) return [{ widthMs: 0, fromMs, toMs }]
+  const [first, last] = [Math.ceil(fromMs / widthMs) * widthMs, Math.floor(toMs / widthMs) * widthMs]
+  if (first >= last) return spansBetween(fromMs, toMs, finer)
+  const middle = { widthMs, fromMs: first, toMs: last }
+  return [...spansBetween(fromMs, first, finer), middle, ...spansBetween(last, toMs, finer)]
+}
 
 /**
- * The usage of an account in a period, as the common table expression `usage`: totals of whole days and quarters of an
- * hour, and the calls of less than a quarter at either end. Its parameters are $1 to $7; see `accountUsageValues`.
+ * The usage of an account as the common table expression `usage`: totals, and the calls of less than a quarter of an hour
+ * at an end of a period. Its parameters are $1 to $5; see `accountUsageValues`. Each span is read by an index: OFFSET
+ * keeps the planner from joining them to all totals of the account.
  */
 export const ACCOUNT_USAGE = `usage AS NOT MATERIALIZED (
-  ${[
-    totals(DAY_MS, '$4', '$5'),
-    totals(QUARTER_MS, '$3', '$4'),
-    totals(QUARTER_MS, '$5', '$6'),
-    records('$2', '$3'),
-    records('$6', '$7'),
-  ].join(' UNION ALL ')}
+  SELECT part, used.* FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::bigint[]) AS span (part, width_ms, from_ms, to_ms)
+  CROSS JOIN LATERAL (
+    SELECT starts_at_ms AS at_ms, key_id, requested_model, calls, failed_calls, charged_calls, prompt_tokens,
+           completion_tokens, charge_pico, first_tokens, durations
+    FROM usage_totals
+    WHERE account_id = $1 AND width_ms = span.width_ms AND starts_at_ms >= from_ms AND starts_at_ms < to_ms OFFSET 0
+  ) AS used WHERE span.width_ms > 0
+  UNION ALL
+  SELECT part, used.* FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::bigint[]) AS span (part, width_ms, from_ms, to_ms)
+  CROSS JOIN LATERAL (
+    SELECT admitted_at_ms, key_id, requested_model, 1, CASE WHEN status = 'failed' THEN 1 ELSE 0 END,
+           CASE WHEN charge_pico > 0 THEN 1 ELSE 0 END, prompt_tokens, completion_tokens, charge_pico,
+           latency_count(first_token_at_ms - admitted_at_ms),
+           latency_count(finished_at_ms - admitted_at_ms)
+    FROM call_records WHERE account_id = $1 AND admitted_at_ms >= from_ms AND admitted_at_ms < to_ms OFFSET 0
+  ) AS used WHERE span.width_ms = 0
 )`
 
-export function accountUsageValues(accountId: string, range: TimeRange, options = { byDay: true }) {
-  const { quartersFromMs, daysFromMs, daysToMs, quartersToMs } = usageSpans(range, options)
-  const times = [range.fromMs, quartersFromMs, daysFromMs, daysToMs, quartersToMs, range.toMs]
-  return [accountId, ...times.map(BigInt)]
+/** Each part of the usage, 0 and so on, is between its first bound and its last; see `usageSpans`. */
+export function accountUsageValues(accountId: string, ...parts: ReadonlyArray<readonly number[]>): unknown[] {
+  const spans = parts.flatMap((boundsMs, part) => usageSpans(boundsMs).map((span) => ({ part, ...span })))
+  const times = (name: keyof UsageSpan) => spans.map((span) => BigInt(span[name]))
+  return [accountId, spans.map(({ part }) => part), times('widthMs'), times('fromMs'), times('toMs')]
 }

@@ -1,6 +1,5 @@
 import type { MarginView } from '../../core/api/billing.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
-import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { QUARTER_MS, usageSpans } from './account-usage.ts'
 
@@ -53,13 +52,13 @@ const SORTS: Record<MarginSort, string> = {
   margin: 'revenue - cost - broken',
 }
 
-const totals = (widthMs: number, from: string, to: string) =>
-  `(SELECT * FROM usage_totals WHERE width_ms = ${widthMs} AND starts_at_ms >= ${from}::bigint AND starts_at_ms < ${to}::bigint)`
-
-/** Whole days, and quarters of an hour before and after them. Sums are text. */
+/** Sums are text. */
 const marginSql = (group: MarginGroup, sort: MarginSort) => `
 WITH used AS (
-  ${[totals(QUARTER_MS, '$1', '$2'), totals(DAY_MS, '$2', '$3'), totals(QUARTER_MS, '$3', '$4')].join(' UNION ALL ')}
+  SELECT total.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS span (width_ms, from_ms, to_ms)
+  CROSS JOIN LATERAL (
+    SELECT * FROM usage_totals WHERE width_ms = span.width_ms AND starts_at_ms >= from_ms AND starts_at_ms < to_ms OFFSET 0
+  ) AS total
 ), summed AS (
   SELECT ${GROUPS[group]} AS "group", grouping(${GROUPS[group]}) = 1 AS "isTotal", sum(calls) AS calls,
          sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion, sum(charge_pico) AS revenue,
@@ -76,8 +75,8 @@ SELECT "group", coalesce(calls, 0)::text AS "calls", coalesce(prompt, 0)::text A
 FROM (
   SELECT *, row_number() OVER (PARTITION BY "isTotal" ORDER BY ${group === 'day' ? '' : `${SORTS[sort]}, `}"group") AS place FROM summed
 ) AS placed
-WHERE "isTotal" OR place > $5::integer
-ORDER BY "isTotal" DESC, place LIMIT $6::integer`
+WHERE "isTotal" OR place > $4::integer
+ORDER BY "isTotal" DESC, place LIMIT $5::integer`
 
 type Row = Record<keyof MarginSums, string> & { group: string | null }
 
@@ -94,15 +93,13 @@ export function createMarginStore(postgres: Postgres) {
       group: MarginGroup,
       { sort, after, limit }: MarginPage,
     ): Promise<Margin> {
-      const quarters = {
-        fromMs: Math.floor(fromMs / QUARTER_MS) * QUARTER_MS,
-        toMs: Math.ceil(toMs / QUARTER_MS) * QUARTER_MS,
-      }
-      const { daysFromMs, daysToMs } = usageSpans(quarters, { byDay: true })
-      const times = [quarters.fromMs, daysFromMs, daysToMs, quarters.toMs]
+      const spans = usageSpans([
+        Math.floor(fromMs / QUARTER_MS) * QUARTER_MS,
+        Math.ceil(toMs / QUARTER_MS) * QUARTER_MS,
+      ])
       const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
         marginSql(group, sort),
-        ...times.map(BigInt),
+        ...(['widthMs', 'fromMs', 'toMs'] as const).map((name) => spans.map((span) => BigInt(span[name]))),
         after,
         limit + 2,
       )

@@ -1,6 +1,5 @@
 import type { UsageSeriesGroup } from '../../core/api/usage.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
-import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { ACCOUNT_USAGE, accountUsageValues } from './account-usage.ts'
 import type { UsageSums } from './usage-store.ts'
@@ -16,17 +15,21 @@ export interface UsageFigures extends UsageSums {
 }
 
 export interface UsageCell extends UsageFigures {
-  /** The bucket's number, from 0; null: all buckets. */
-  bucket: number | null
+  /** The number of a bucket, from 0, or one of the two below. */
+  bucket: number
   /** The model without alias and suffix, the key's id, or the creator of the key (empty: unknown); null: all groups. */
   group: string | null
   /** The key's name, or the email of its creator; null for models. */
   name: string | null
 }
 
-/** `gpt-5`, `openai/gpt-5` and `gpt-5:nitro` are one model. */
-export const CANONICAL_MODEL = `regexp_replace(
-  regexp_replace(requested_model, ':(nitro|floor|exacto)$', ''), '^openai/([^/]+)$', '\\1')`
+/** As a bucket's number: the whole period, and the one before it, of which there is only the total. */
+export const WHOLE_PERIOD = -1
+export const PERIOD_BEFORE = -2
+
+/** `gpt-5`, `openai/gpt-5` and `gpt-5:nitro` are one model. Most names need no regular expression. */
+export const CANONICAL_MODEL = `CASE WHEN requested_model LIKE '%:%' OR requested_model LIKE 'openai/%' THEN regexp_replace(
+  regexp_replace(requested_model, ':(nitro|floor|exacto)$', ''), '^openai/([^/]+)$', '\\1') ELSE requested_model END`
 
 interface GroupSql {
   group: string
@@ -45,64 +48,43 @@ const GROUPS: Record<UsageSeriesGroup, GroupSql> = {
   },
 }
 
-/** The milliseconds at which a latency bucket begins: the inverse of the function `latency_bucket` of the schema. */
-const edge = (number: string) =>
-  `CASE WHEN ${number} = 0 THEN 0 ELSE 16 * power(2, (${number}) / 4.0::float8) END`
-
-/** Of the durations in `ranked`, which are spread evenly over their bucket: wrong by less than its width, a fifth. */
-const quantile = (share: number) => `
-  min(CASE WHEN before <= ${share} * total AND before + count >= ${share} * total
-      THEN ${edge('number')} + (${share} * total - before)::float8 / count::float8 * (${edge('number + 1')} - ${edge('number')}) END)`
-
+/** Its parameters after those of the usage, whose parts are the buckets, the period and the one before: see `series`. */
 const seriesSql = ({ group, join = '', names }: GroupSql, ofModel: string, ofKey: string) => `
-WITH ${ACCOUNT_USAGE}, part AS (
-  SELECT width_bucket(at_ms, $8::bigint[]) - 1 AS bucket, ${group} AS "group", usage.*
-  FROM usage ${join} WHERE calls > 0 ${ofModel} ${ofKey}
+WITH ${ACCOUNT_USAGE}, cell AS MATERIALIZED (
+  SELECT CASE part WHEN 0 THEN width_bucket(at_ms, $6::bigint[]) - 1 ELSE -part END AS bucket, ${group} AS "group",
+         sum(calls) AS calls, sum(failed_calls) AS failed, sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion,
+         sum(charge_pico) AS charge, sum(first_tokens) AS first_tokens, sum(durations) AS durations
+  FROM usage ${join} WHERE calls > 0 ${ofModel} ${ofKey} GROUP BY 1, 2
 ), summed AS (
-  SELECT CASE WHEN grouping(bucket) = 0 THEN bucket END AS bucket,
-         CASE WHEN grouping("group") = 0 THEN "group" END AS "group",
-         coalesce(sum(calls), 0) AS calls, coalesce(sum(failed_calls), 0) AS failed,
-         coalesce(sum(prompt_tokens), 0) AS prompt, coalesce(sum(completion_tokens), 0) AS completion,
-         coalesce(sum(charge_pico), 0) AS charge
-  FROM part GROUP BY GROUPING SETS ((bucket, "group"), (bucket), ("group"), ())
-), counted AS (
-  SELECT bucket, "group", is_duration, number, sum(count) AS count
-  FROM part CROSS JOIN LATERAL (
-    SELECT false, number, first_tokens[number] FROM generate_subscripts(first_tokens, 1) AS number
-    UNION ALL SELECT true, number, durations[number] FROM generate_subscripts(durations, 1) AS number
-  ) AS timed (is_duration, number, count)
-  WHERE count <> 0 GROUP BY bucket, "group", is_duration, number
-), latency AS (
-  SELECT CASE WHEN grouping(bucket) = 0 THEN bucket END AS bucket,
-         CASE WHEN grouping("group") = 0 THEN "group" END AS "group", is_duration, number, sum(count) AS count
-  FROM counted
-  GROUP BY GROUPING SETS ((is_duration, number, bucket, "group"), (is_duration, number, bucket), (is_duration, number, "group"), (is_duration, number))
-), ranked AS (
-  SELECT *, sum(count) OVER (PARTITION BY bucket, "group", is_duration ORDER BY number) - count AS before,
-         sum(count) OVER (PARTITION BY bucket, "group", is_duration) AS total
-  FROM latency
-), median AS (
-  SELECT bucket, "group", ${quantile(0.5)} FILTER (WHERE NOT is_duration) AS first_token,
-         ${quantile(0.95)} FILTER (WHERE NOT is_duration) AS first_token_p95,
-         ${quantile(0.5)} FILTER (WHERE is_duration) AS duration
-  FROM ranked GROUP BY bucket, "group"
+  SELECT bucket, "group", calls, failed, prompt, completion, charge,
+         CASE WHEN bucket < 0 OR $7::integer IS NULL THEN first_tokens END AS first_tokens,
+         CASE WHEN bucket < 0 OR $7::integer IS NULL THEN durations END AS durations
+  FROM cell WHERE bucket = ${WHOLE_PERIOD} OR (bucket >= 0 AND ($7::integer IS NULL OR "group" IN (
+    SELECT "group" FROM cell WHERE bucket = ${WHOLE_PERIOD} ORDER BY charge DESC, "group" LIMIT $7::integer)))
+  UNION ALL
+  SELECT bucket, NULL, sum(calls), sum(failed), sum(prompt), sum(completion), sum(charge), sum(first_tokens), sum(durations)
+  FROM cell GROUP BY bucket
 )
 SELECT s.bucket, s."group", ${names ? 'named.name' : 'NULL'} AS name, s.calls::text AS "calls", s.failed::text AS "failed",
        s.prompt::text AS "promptTokens", s.completion::text AS "completionTokens", s.charge::text AS "chargePico",
-       first_token AS "firstTokenMs", first_token_p95 AS "firstTokenP95Ms", duration AS "durationMs"
-FROM summed AS s
-LEFT JOIN median ON coalesce(median.bucket, -1) = coalesce(s.bucket, -1)
-  AND median."group" IS NOT DISTINCT FROM s."group" ${names ?? ''}
-ORDER BY s.bucket NULLS FIRST, s."group" NULLS FIRST LIMIT $9::integer`
+       first_tokens::text AS "firstTokens", durations::text AS "durations"
+FROM summed AS s ${names ?? ''}
+ORDER BY s.bucket, s."group" NULLS FIRST LIMIT $8::integer`
 
-type Row = Record<keyof UsageSums | 'failed', string> & Omit<UsageCell, keyof UsageSums | 'failed'>
+type Row = Record<keyof UsageSums | 'failed', string> &
+  Record<'firstTokens' | 'durations', string | null> &
+  Pick<UsageCell, 'bucket' | 'group' | 'name'>
 
 export interface UsageSeriesQuery {
   accountId: string
   range: TimeRange
+  /** Of the period of equal length before it, unix ms. */
+  beforeMs: number
   /** Unix ms, ascending; the first at or before the range. */
   starts: readonly number[]
   group: UsageSeriesGroup
+  /** The cells of so many groups, the most expensive ones. Null: of all, each with its medians. */
+  top: number | null
   /** A model as grouped; absent: any. */
   model?: string
   keyId?: string
@@ -113,15 +95,21 @@ export type UsageSeriesStore = ReturnType<typeof createUsageSeriesStore>
 export function createUsageSeriesStore(postgres: Postgres) {
   return {
     /**
-     * Usage and cost of an account's calls over time, for each bucket and group, with the totals of both and of all,
-     * from one snapshot. Null when there are more than `cellsMax`.
+     * Usage and cost of an account's calls over time, for each bucket and group, with the totals of both, of the period and
+     * of the one before, from one snapshot; without what has no calls. Null when there are more cells than `cellsMax`.
      */
     async series(query: UsageSeriesQuery, cellsMax: number): Promise<UsageCell[] | null> {
-      const { accountId, range, starts, group, model, keyId } = query
-      const byDay = starts.every((at) => at % DAY_MS === 0)
+      const { accountId, range, beforeMs, starts, group, top, model, keyId } = query
+      const { fromMs, toMs } = range
       const values: unknown[] = [
-        ...accountUsageValues(accountId, range, { byDay }),
+        ...accountUsageValues(
+          accountId,
+          [fromMs, ...starts.filter((at) => at > fromMs), toMs],
+          [fromMs, toMs],
+          [beforeMs, fromMs],
+        ),
         starts.map(BigInt),
+        top,
         cellsMax + 1,
       ]
       const condition = (sql: string, value: string | undefined) =>
@@ -134,11 +122,42 @@ export function createUsageSeriesStore(postgres: Postgres) {
   }
 }
 
-const toCell = ({ calls, failed, promptTokens, completionTokens, chargePico, ...row }: Row): UsageCell => ({
-  ...row,
-  calls: BigInt(calls),
-  failed: BigInt(failed),
-  promptTokens: BigInt(promptTokens),
-  completionTokens: BigInt(completionTokens),
-  chargePico: BigInt(chargePico),
-})
+const toCell = ({ bucket, group, name, ...row }: Row): UsageCell => {
+  const [firstTokens, durations] = [readCounts(row.firstTokens), readCounts(row.durations)]
+  return {
+    ...{ bucket, group, name },
+    calls: BigInt(row.calls),
+    failed: BigInt(row.failed),
+    promptTokens: BigInt(row.promptTokens),
+    completionTokens: BigInt(row.completionTokens),
+    chargePico: BigInt(row.chargePico),
+    firstTokenMs: quantile(firstTokens, 0.5),
+    firstTokenP95Ms: quantile(firstTokens, 0.95),
+    durationMs: quantile(durations, 0.5),
+  }
+}
+
+const COUNT_DIGITS = 9
+
+/** The numbers of calls by latency bucket, which a sum of the function `latency_count` of the schema holds. */
+function readCounts(digits: string | null): number[] {
+  const counts: number[] = []
+  for (let end = digits?.length ?? 0; end > 0; end -= COUNT_DIGITS)
+    counts.push(Number(digits!.slice(Math.max(0, end - COUNT_DIGITS), end)))
+  return counts
+}
+
+/** The milliseconds at which a latency bucket begins: the inverse of the function `latency_bucket` of the schema. */
+const edgeMs = (bucket: number) => (bucket === 0 ? 0 : 16 * 2 ** (bucket / 4))
+
+/** Calls are taken to be spread evenly over their bucket: wrong by less than its width, a fifth. */
+function quantile(counts: readonly number[], share: number): number | null {
+  const rank = share * counts.reduce((sum, count) => sum + count, 0)
+  let before = 0
+  for (const [bucket, count] of counts.entries()) {
+    if (count > 0 && before + count >= rank)
+      return edgeMs(bucket) + ((rank - before) / count) * (edgeMs(bucket + 1) - edgeMs(bucket))
+    before += count
+  }
+  return null
+}

@@ -70,16 +70,16 @@ export function createUsageStore(postgres: Postgres) {
      * Sums the settled calls of an account that were admitted in a period. Null when there are more groups than
      * `rowsMax`. Groups of a scope come by cost, and calls in none of them last.
      */
-    async usage(accountId: string, range: TimeRange, group: UsageGroup, rowsMax: number) {
+    async usage(accountId: string, { fromMs, toMs }: TimeRange, group: UsageGroup, rowsMax: number) {
       const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
         ...(isGroupScope(group)
           ? ([
               usageSql(GROUPED_CALLS, 'holder', rowsMax),
-              ...[accountId, BigInt(range.fromMs), BigInt(range.toMs), group],
+              ...[accountId, BigInt(fromMs), BigInt(toMs), group],
             ] as const)
           : ([
               usageSql(ACCOUNT_USAGE, GROUPS[group], rowsMax),
-              ...accountUsageValues(accountId, range),
+              ...accountUsageValues(accountId, [fromMs, toMs]),
             ] as const)),
       )
       if (!total) throw new Error('the sums of the usage returned no row')

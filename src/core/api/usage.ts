@@ -69,9 +69,12 @@ const Group = {
   name: nullable(Type.String()),
 }
 
+/** Groups that charts distinguish, each by a colour; all others have the rest of a bucket. */
+export const USAGE_STACKS_MAX = 7
+
 /**
  * GET /console/api/usage/series?from&to&interval=hour|day|month&group_by=model|key|member&time_zone&model&key_id. Dates
- * are in the time zone. Buckets and groups without calls are omitted. The cells can be downloaded at usage/series.csv.
+ * are in the time zone. Buckets and groups without calls are omitted. All cells can be downloaded at usage/series.csv.
  */
 export const UsageSeriesView = Type.Object({
   from: IsoTime,
@@ -79,19 +82,22 @@ export const UsageSeriesView = Type.Object({
   interval: Type.Enum([...USAGE_INTERVALS]),
   time_zone: Type.String(),
   group_by: Type.Enum([...USAGE_SERIES_GROUPS]),
+  total: UsageFiguresView,
+  /** Of the period of equal length before. */
+  total_before: UsageFiguresView,
   /** The start of every bucket, including those without calls. */
   starts: Type.Array(IsoTime),
-  /** What a chart stacks; the download has all figures of each cell. */
-  cells: Type.Array(
+  /** What a chart stacks: of the most expensive groups, a value for each of `starts`. */
+  stacks: Type.Array(
     Type.Object({
-      at: IsoTime,
       group: Type.String(),
-      total_tokens: Type.Integer(),
-      cost_usd: DecimalUsd,
+      total_tokens: Type.Array(Type.Integer()),
+      cost_usd: Type.Array(DecimalUsd),
     }),
   ),
   buckets: Type.Array(Type.Object({ at: IsoTime, ...UsageFiguresView.properties })),
+  /** The most expensive first, a thousand at most. */
   groups: Type.Array(Type.Object({ ...Group, ...UsageFiguresView.properties })),
-  total: UsageFiguresView,
+  groups_count: Type.Integer(),
 })
 export type UsageSeriesView = Static<typeof UsageSeriesView>

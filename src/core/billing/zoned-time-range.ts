@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { invalid } from '../kernel/errors.ts'
-import { isoTime, parseMoment } from '../kernel/time.ts'
-import { isTimeZone, startOfDay } from './time-buckets.ts'
+import { HOUR_MS, isoTime, parseMoment } from '../kernel/time.ts'
+import { bucketStarts, isTimeZone, startOfDay } from './time-buckets.ts'
 import { type TimeRange, timeRange } from './usage-query.ts'
 
 /** The parameter for the time zone of dates. */
@@ -31,4 +31,12 @@ export function zonedTimeRange(
     return { [name]: midnight === null ? text : isoTime(startOfDay(midnight, timeZone)) }
   }
   return timeRange({ ...moment('from'), ...moment('to') }, nowMs)
+}
+
+/** The start of the period of equal length before a period: where that starts with a day, with a day as well. */
+export function startBefore({ fromMs, toMs }: TimeRange, timeZone: string): number {
+  const dayOf = (atMs: number) => bucketStarts({ fromMs: atMs, toMs: atMs + 1 }, 'day', timeZone, 1)![0]!
+  const atMs = fromMs - (toMs - fromMs)
+  // Clocks may have changed, by an hour at most.
+  return dayOf(fromMs) === fromMs && dayOf(toMs) === toMs ? dayOf(atMs + 2 * HOUR_MS) : atMs
 }

@@ -1,19 +1,25 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { UsageCell, UsageFigures } from '../../billing/reports/usage-series-store.ts'
+import {
+  PERIOD_BEFORE,
+  type UsageCell,
+  type UsageFigures,
+  WHOLE_PERIOD,
+} from '../../billing/reports/usage-series-store.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import {
   USAGE_INTERVALS,
   USAGE_SERIES_GROUPS,
+  USAGE_STACKS_MAX,
   type UsageFiguresView,
   UsageSeriesView,
 } from '../../core/api/usage.ts'
 import { bucketStarts } from '../../core/billing/time-buckets.ts'
 import { TIME_RANGE, type TimeRange } from '../../core/billing/usage-query.ts'
-import { TIME_ZONE, zonedTimeRange } from '../../core/billing/zoned-time-range.ts'
+import { startBefore, TIME_ZONE, zonedTimeRange } from '../../core/billing/zoned-time-range.ts'
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
-import { formatUsd } from '../../core/kernel/money.ts'
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { bySession } from '../account-api/account-access.ts'
 import { asCsv, csvLine } from '../csv.ts'
@@ -36,10 +42,8 @@ const Query = Type.Object(
   CLOSED,
 )
 
-/** With every figure of each cell. */
-type WholeSeries = Omit<UsageSeriesView, 'cells'> & {
-  cells: Array<UsageFiguresView & { at: string; group: string; name: string | null }>
-}
+/** Of the answer to a page; the download has all. */
+const GROUPS_MAX = 1_000
 
 /** Per account; a page requests a few. */
 const READS_PER_MINUTE = 120
@@ -57,7 +61,10 @@ export const usageSeriesRoutes: FastifyPluginAsyncTypebox = async (app) => {
     clock,
   })
 
-  const read = async (request: FastifyRequest & { query: Static<typeof Query> }): Promise<WholeSeries> => {
+  const read = async (
+    request: FastifyRequest & { query: Static<typeof Query> },
+    top: number | null,
+  ): Promise<UsageSeries> => {
     const { accountId, holder } = requester(request)
     reads.take(accountId)
     const { interval, group_by: group, time_zone: timeZone = 'UTC', model, key_id: keyId } = request.query
@@ -65,32 +72,24 @@ export const usageSeriesRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const starts = bucketStarts(range, interval, timeZone, BUCKETS_MAX)
     if (starts === null) throw invalid('interval', 'Choose a longer interval or a shorter period.')
     const filter = { ...(model !== undefined && { model }), ...(keyId !== undefined && { keyId }) }
-    const query = { accountId, range, starts, group, ...filter }
+    const query = { accountId, range, beforeMs: startBefore(range, timeZone), starts, group, top, ...filter }
     const cells = await consoleSlots.run(holder, () => reports.series.series(query, CELLS_MAX))
     if (cells === null)
       throw new ApiError(
         'invalid_request',
         `The result has more than ${CELLS_MAX} values. Choose a shorter period.`,
       )
-    return {
-      ...rangeView(range),
-      interval,
-      time_zone: timeZone,
-      group_by: group,
-      ...seriesView(cells, starts),
-    }
+    return { range, starts, cells }
   }
 
   const asJson = { querystring: Query, response: { 200: UsageSeriesView } }
   app.get('/usage/series', { ...hooks, schema: asJson }, async (request): Promise<UsageSeriesView> => {
-    const { cells, ...series } = await read(request)
-    const stacked = cells.map(({ at, group, total_tokens, cost_usd }) => ({
-      at,
-      group,
-      total_tokens,
-      cost_usd,
-    }))
-    return { ...series, cells: stacked }
+    const { interval, group_by, time_zone = 'UTC' } = request.query
+    const { range, ...series } = await read(request, USAGE_STACKS_MAX)
+    return {
+      ...{ from: isoTime(range.fromMs), to: isoTime(range.toMs), interval, time_zone, group_by },
+      ...seriesView(series),
+    }
   })
 
   const asDownload = {
@@ -99,30 +98,58 @@ export const usageSeriesRoutes: FastifyPluginAsyncTypebox = async (app) => {
   }
   app.get('/usage/series.csv', { ...hooks, schema: asDownload }, async (request, reply) => {
     const { interval, group_by: group } = request.query
-    return asCsv(reply, `usage-by-${interval}-and-${group}`).send(seriesCsv(await read(request)))
+    const series = await read(request, null)
+    return asCsv(reply, `usage-by-${interval}-and-${group}`).send(seriesCsv(series, interval, group))
   })
 }
 
-const rangeView = ({ fromMs, toMs }: TimeRange) => ({ from: isoTime(fromMs), to: isoTime(toMs) })
+interface UsageSeries {
+  range: TimeRange
+  starts: readonly number[]
+  cells: readonly UsageCell[]
+}
 
-function seriesView(cells: readonly UsageCell[], starts: readonly number[]) {
-  const at = ({ bucket }: UsageCell) => isoTime(starts[bucket ?? 0] ?? 0)
-  const group = ({ group: id, name }: UsageCell) => ({ group: id ?? '', name })
-  const total = cells.find((cell) => cell.bucket === null && cell.group === null)
-  if (!total) throw new Error('the sums of the usage returned no row')
+function seriesView({ cells, starts }: Omit<UsageSeries, 'range'>) {
+  const totals = cells.filter(({ group }) => group === null)
+  const total = (of: number) => figuresView(totals.find(({ bucket }) => bucket === of) ?? NO_USAGE)
+  const groups = cells
+    .filter(({ bucket, group }) => bucket === WHOLE_PERIOD && group !== null)
+    .toSorted((a, b) => Number(b.chargePico - a.chargePico))
   return {
+    total: total(WHOLE_PERIOD),
+    total_before: total(PERIOD_BEFORE),
     starts: starts.map(isoTime),
-    cells: cells
-      .filter((cell) => cell.bucket !== null && cell.group !== null)
-      .map((cell) => ({ at: at(cell), ...group(cell), ...figuresView(cell) })),
-    buckets: cells
-      .filter((cell) => cell.bucket !== null && cell.group === null)
-      .map((cell) => ({ at: at(cell), ...figuresView(cell) })),
-    groups: cells
-      .filter((cell) => cell.bucket === null && cell.group !== null)
-      .map((cell) => ({ ...group(cell), ...figuresView(cell) })),
-    total: figuresView(total),
+    stacks: stacksOf(cells, starts.length),
+    buckets: totals
+      .filter(({ bucket }) => bucket >= 0)
+      .map((cell) => ({ at: isoTime(starts[cell.bucket]!), ...figuresView(cell) })),
+    groups: groups
+      .slice(0, GROUPS_MAX)
+      .map(({ group, name, ...figures }) => ({ group: group ?? '', name, ...figuresView(figures) })),
+    groups_count: groups.length,
   }
+}
+
+/** The groups that have cells, with a value for every bucket. */
+function stacksOf(cells: readonly UsageCell[], buckets: number): UsageSeriesView['stacks'] {
+  const stacks = new Map<string, UsageSeriesView['stacks'][number]>()
+  for (const { bucket, group, ...figures } of cells) {
+    if (bucket < 0 || group === null) continue
+    const empty = {
+      total_tokens: Array(buckets).fill(0),
+      cost_usd: Array(buckets).fill(formatUsd(NO_USAGE.chargePico)),
+    }
+    const stack = stacks.get(group) ?? { group, ...empty }
+    stacks.set(group, stack)
+    stack.total_tokens[bucket] = Number(figures.promptTokens + figures.completionTokens)
+    stack.cost_usd[bucket] = formatUsd(figures.chargePico)
+  }
+  return [...stacks.values()]
+}
+
+const NO_USAGE: UsageFigures = {
+  ...{ calls: 0n, failed: 0n, promptTokens: 0n, completionTokens: 0n, chargePico: picoUsd(0n) },
+  ...{ firstTokenMs: null, firstTokenP95Ms: null, durationMs: null },
 }
 
 const figuresView = (figures: UsageFigures): UsageFiguresView => ({
@@ -155,15 +182,21 @@ const GROUP_COLUMNS: Record<UsageSeriesView['group_by'], string[]> = {
 }
 
 /** The cells without totals, so that a sum over the file's column counts each value once. */
-function seriesCsv({ interval, group_by: group, cells }: WholeSeries): string {
+function seriesCsv(
+  { cells, starts }: UsageSeries,
+  interval: string,
+  group: UsageSeriesView['group_by'],
+): string {
   const names = GROUP_COLUMNS[group]
-  const lines = cells.map((cell) =>
-    csvLine([
-      cell.at,
+  const lines = cells.map((cell) => {
+    if (cell.bucket < 0 || cell.group === null) return ''
+    const figures = figuresView(cell)
+    return csvLine([
+      isoTime(starts[cell.bucket]!),
       cell.group,
       ...(names.length > 1 ? [cell.name] : []),
-      ...FIGURES.map((name) => cell[name]),
-    ]),
-  )
+      ...FIGURES.map((name) => figures[name]),
+    ])
+  })
   return csvLine([interval, ...names, ...FIGURES]) + lines.join('')
 }

@@ -25,6 +25,7 @@ const MIGRATIONS = [
   '20261125100000_spend_totals',
   '20261128202000_cache_totals',
   '20261128204000_usage_latencies',
+  '20261129033100_usage_hours',
 ].map((name) => readFileSync(`prisma/migrations/${name}/migration.sql`, 'utf8'))
 const DAY_MS = 86_400_000
 const NOON = Date.parse('2026-11-25T12:00:00Z')
@@ -173,6 +174,7 @@ describe('totals of spend, usage and the ledger', () => {
     for (const [table, where, column, found] of [
       ['usage_totals', "key_id = 'key_f' AND width_ms = 900000", 'charge_pico', [quarters, days]],
       ['usage_totals', "key_id = 'key_f' AND width_ms = 900000", 'completion_tokens', [quarters]],
+      ['usage_totals', "key_id = 'key_f' AND width_ms = 3600000", 'charge_pico', [days]],
       ['usage_totals', "key_id = 'key_f' AND width_ms = 86400000", 'charge_pico', [days]],
       ['spend_totals', "key_id = 'key_f' AND period <> 'total'", 'spent_pico', [days, totals]],
       ['spend_totals', "key_id = '' AND period = 'total'", 'spent_pico', [totals]],

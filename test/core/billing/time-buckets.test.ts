@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { bucketStarts, clocksHeld, isTimeZone, startOfDay } from '../../../src/core/billing/time-buckets.ts'
+import { startBefore } from '../../../src/core/billing/zoned-time-range.ts'
 
 const HOUR_MS = 3_600_000
 const at = (iso: string) => Date.parse(iso)
@@ -82,4 +83,13 @@ test('the spellings of one time zone share one clock in memory', () => {
     expect(startOfDay(at('2026-11-20T00:00:00Z'), spelled(bits))).toBe(start)
   }
   expect(clocksHeld()).toBe(before)
+})
+
+test.each([
+  ['Europe/Berlin', '2027-03-28T22:00Z', '2027-04-04T22:00Z', '2027-03-21T23:00Z'],
+  ['Europe/Berlin', '2027-10-31T23:00Z', '2027-11-07T23:00Z', '2027-10-24T22:00Z'],
+  ['UTC', '2027-03-28T22:00Z', '2027-03-29T22:00Z', '2027-03-27T22:00Z'],
+])('in %s the period before %s to %s starts at %s', (zone, from, to, before) => {
+  const range = { fromMs: Date.parse(from), toMs: Date.parse(to) }
+  expect(startBefore(range, zone)).toBe(Date.parse(before))
 })

@@ -321,8 +321,12 @@ describe('usage', () => {
         `/console/api/usage/series?group_by=${group}&interval=hour&time_zone=Asia/Kolkata&from=${yesterday}`,
       )
       expect(series.total).toMatchObject({ cost_usd: cost, calls: 4, failed_calls: 1 })
-      for (const rows of [series.cells, series.buckets, series.groups])
-        expect(sumUsd(rows.map((row) => row.cost_usd))).toBe(cost)
+      for (const costs of [
+        series.stacks.flatMap((stack) => stack.cost_usd),
+        ...[series.buckets, series.groups].map((rows) => rows.map((row) => row.cost_usd)),
+      ])
+        expect(sumUsd(costs)).toBe(cost)
+      expect(series.total_before).toMatchObject({ calls: 0, cost_usd: '0.00' })
       expect(series.starts[0]).toBe(`${dayBefore}T18:30:00.000Z`)
     }
     const exported = await client.ask('/console/api/usage/series.csv?group_by=key&interval=month')
