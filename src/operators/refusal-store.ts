@@ -22,6 +22,8 @@ interface RefusalRow {
   code: string
   status: number
   requests: number
+  /** In each part of the period. */
+  overTime: number[]
   lastAt: Date
 }
 
@@ -38,21 +40,26 @@ ON CONFLICT (account_id, hour, key_id, code) DO UPDATE SET
   requests = known.requests + excluded.requests, last_at = greatest(known.last_at, excluded.last_at)`
 
 const read = (ofAccount: string) => `
-WITH summed AS (
-  SELECT account_id, key_id, code, sum(requests) AS requests, max(last_at) AS last_at FROM refused_requests
+WITH counted AS (
+  SELECT account_id, key_id, code, greatest(0, width_bucket((extract(epoch FROM hour) * 1000)::bigint, $4::bigint[]) - 1) AS part,
+         sum(requests) AS requests, max(last_at) AS last_at
+  FROM refused_requests
   WHERE hour >= to_timestamp($1::bigint / 1000.0) AND hour < to_timestamp($2::bigint / 1000.0) ${ofAccount}
-  GROUP BY account_id, key_id, code
+  GROUP BY 1, 2, 3, 4
+), summed AS (
+  SELECT account_id, key_id, code, sum(requests) AS requests, max(last_at) AS last_at, jsonb_object_agg(part, requests) AS over_time
+  FROM counted GROUP BY account_id, key_id, code
   ORDER BY requests DESC, account_id, key_id, code LIMIT $3::integer
 )
 SELECT nullif(summed.account_id, '') AS "accountId", coalesce(account.email, account.name) AS "accountName",
        nullif(summed.key_id, '') AS "keyId", key.name AS "keyName", summed.code, summed.requests::text AS "requests",
-       summed.last_at AS "lastAt"
+       summed.over_time AS "overTime", summed.last_at AS "lastAt"
 FROM summed
 LEFT JOIN accounts AS account ON account.id = summed.account_id
 LEFT JOIN api_keys AS key ON key.id = summed.key_id
 ORDER BY summed.requests DESC, summed.account_id, summed.key_id, summed.code`
 const READ_ALL = read('')
-const READ_ACCOUNT = read('AND account_id = $4')
+const READ_ACCOUNT = read('AND account_id = $5')
 
 /** Counts of requests that were refused before a call was admitted, by key, error and hour. */
 export type RefusalStore = ReturnType<typeof createRefusalStore>
@@ -71,14 +78,24 @@ export function createRefusalStore(postgres: Postgres) {
       )
     },
 
-    /** Of one account or all, summed over the hours that begin in a period or contain its start; most requests first. */
-    async read(accountId: string | null, range: TimeRange, limit: number): Promise<RefusalRow[]> {
+    /** Of one account or all, summed over the hours that begin in a period or contain its start; most requests first. `starts`: of its parts. */
+    async read(
+      accountId: string | null,
+      range: TimeRange,
+      starts: readonly number[],
+      limit: number,
+    ): Promise<RefusalRow[]> {
       const fromMs = Math.floor(range.fromMs / HOUR_MS) * HOUR_MS
-      const values = [BigInt(fromMs), BigInt(range.toMs), limit]
+      const values = [BigInt(fromMs), BigInt(range.toMs), limit, starts.map(BigInt)]
       const rows = await (accountId === null
         ? postgres.$queryRawUnsafe<StoredRow[]>(READ_ALL, ...values)
         : postgres.$queryRawUnsafe<StoredRow[]>(READ_ACCOUNT, ...values, accountId))
-      return rows.map((row) => ({ ...row, status: statusOfCode(row.code), requests: Number(row.requests) }))
+      return rows.map((row) => ({
+        ...row,
+        status: statusOfCode(row.code),
+        requests: Number(row.requests),
+        overTime: starts.map((_, part) => Number(row.overTime[part] ?? 0)),
+      }))
     },
 
     async prune(nowMs: number): Promise<void> {
@@ -88,4 +105,8 @@ export function createRefusalStore(postgres: Postgres) {
 }
 
 /** Only `add` writes these rows. */
-type StoredRow = Omit<RefusalRow, 'requests' | 'status'> & { requests: string; code: ErrorCode }
+type StoredRow = Omit<RefusalRow, 'requests' | 'status' | 'overTime'> & {
+  requests: string
+  overTime: Record<number, number>
+  code: ErrorCode
+}

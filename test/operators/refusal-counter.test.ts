@@ -78,11 +78,13 @@ test('counts of several processes add up by key, reason and hour, and are read b
     store.add([{ ...count, hourMs: NOON - HOUR_MS }]),
   ])
   const read = (accountId: string | null, fromMs: number) =>
-    store.read(accountId, { fromMs, toMs: NOON + HOUR_MS }, 10)
+    store.read(accountId, { fromMs, toMs: NOON + HOUR_MS }, [Math.min(fromMs, NOON), NOON], 10)
   expect(await read('acct_1', NOON + 60_000)).toMatchObject([
     { accountId: 'acct_1', keyId: 'key_1', code: 'rate_limit_exceeded', status: 429, requests: 4 },
   ])
-  expect((await read('acct_1', NOON - HOUR_MS))[0]).toMatchObject({ requests: 6, lastAt: new Date(NOON + 7) })
+  expect((await read('acct_1', NOON - HOUR_MS))[0]).toMatchObject({
+    ...{ requests: 6, overTime: [2, 4], lastAt: new Date(NOON + 7) },
+  })
   expect(await read(null, NOON)).toMatchObject([
     { accountId: null, keyId: null, code: 'invalid_api_key', requests: 9 },
     { accountId: 'acct_1', requests: 4 },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { CallSessionDetail } from '../../src/core/api/call-sessions.ts'
 import { USAGE_STACKS_MAX, type UsageFiguresView, type UsageSeriesView } from '../../src/core/api/usage.ts'
-import { cachedShare } from '../../web/lib/calls/call-session.ts'
+import { cachedShare, DRAWN_MAX, sessionTimeline } from '../../web/lib/calls/call-session.ts'
 import { zoneOffset } from '../../web/lib/time-zone.ts'
 import { changeText, usageNotes } from '../../web/lib/usage-changes.ts'
 import {
@@ -166,4 +167,30 @@ test('a period is made longer for a day outside of it, or laid around the day', 
   expect(periodWith(period, '2026-12-01')).toEqual({ days: 'custom', from: '2026-12-01', to: '2027-01-31' })
   expect(periodWith(period, '2027-02-02')).toEqual({ days: 'custom', from: '2027-01-03', to: '2027-02-02' })
   expect(periodWith(period, '2020-06-16')).toEqual({ days: 'custom', from: '2020-06-01', to: '2020-07-01' })
+})
+
+test('the latest calls of a session are drawn from the first of them on', () => {
+  const call = (index: number, status: 'completed' | 'failed') => ({
+    ...{ model: 'gpt-5', status, error_code: status === 'failed' ? 'all_providers_failed' : null },
+    timings: {
+      admitted_at: new Date(NOW.getTime() + index * 1_000).toISOString(),
+      first_token_ms: status === 'failed' ? null : 100,
+      duration_ms: 400,
+    },
+  })
+  const data = [
+    ...Array.from({ length: DRAWN_MAX }, (_, index) => call(index, 'completed')),
+    call(DRAWN_MAX, 'failed'),
+  ]
+  const { spans, totalMs } = sessionTimeline({ data } as unknown as CallSessionDetail)
+  expect(spans).toHaveLength(DRAWN_MAX)
+  expect(spans[0]).toMatchObject({
+    startMs: 0,
+    firstTokenMs: 100,
+    endMs: 400,
+    isFailed: false,
+    outcome: null,
+  })
+  expect(spans.at(-1)).toMatchObject({ firstTokenMs: null, isFailed: true, outcome: 'all_providers_failed' })
+  expect(totalMs).toBe((DRAWN_MAX - 1) * 1_000 + 400)
 })

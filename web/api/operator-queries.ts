@@ -21,7 +21,7 @@ import type {
   TrafficView,
 } from '../../src/core/api/operations.ts'
 import type { OperatorDetail } from '../../src/core/api/operators.ts'
-import type { OperatorRefusalView } from '../../src/core/api/refusals.ts'
+import type { OperatorRefusalsView } from '../../src/core/api/refusals.ts'
 import type { RouterView } from '../../src/core/api/router.ts'
 import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessions.ts'
 import type { List, Page } from '../../src/core/api/shared.ts'
@@ -109,7 +109,7 @@ export const accountFailuresQuery = (account: string, from: string) =>
 export const accountMailsQuery = (id: string) => listOf<SentMailView>(path`/admin/api/accounts/${id}/mails`)
 
 export const refusalsQuery = (filter: { account: string | undefined; from: string }) =>
-  readOf<List<OperatorRefusalView>>(`/admin/api/refusals${queryString(filter)}`, LAZY_MS)
+  readOf<OperatorRefusalsView>(`/admin/api/refusals${queryString(filter)}`, LAZY_MS)
 
 export const accountBillingQuery = (id: string) =>
   readOf<AccountBilling>(path`/admin/api/accounts/${id}/billing`)

@@ -13,7 +13,7 @@ import type { ModelDetails, ModelFactsList, ModelProviderList } from '../../src/
 import type { ActivityEntry, MemberList, ReceivedInvitationView } from '../../src/core/api/organisations.ts'
 import type { PresetDetail, PresetList } from '../../src/core/api/presets.ts'
 import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
-import type { RefusalView } from '../../src/core/api/refusals.ts'
+import type { RefusalsView } from '../../src/core/api/refusals.ts'
 import type { SecondFactorAsked, SecondFactorView } from '../../src/core/api/second-factor.ts'
 import type { SessionList } from '../../src/core/api/sessions.ts'
 import type { List } from '../../src/core/api/shared.ts'
@@ -149,7 +149,7 @@ export const usageSeriesQuery = (query: SeriesQuery) =>
   readOf<UsageSeriesView>(`/console/api/usage/series${queryString({ ...query })}`)
 
 export const refusalsQuery = (period: { from: string; to: string; time_zone: string }) =>
-  readOf<List<RefusalView>>(`/console/api/usage/refusals${queryString(period)}`)
+  readOf<RefusalsView>(`/console/api/usage/refusals${queryString(period)}`)
 
 /** Where the figures of a chart are as CSV. */
 export const usageSeriesCsvPath = (query: SeriesQuery): string =>

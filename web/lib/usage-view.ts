@@ -158,6 +158,23 @@ export function seriesColours(series: readonly string[]): Map<string, number> {
   return taken
 }
 
+/** For bars and for their key: of each colour, and of all others. */
+const FILLS = [
+  'fill-series-1 bg-series-1',
+  'fill-series-2 bg-series-2',
+  'fill-series-3 bg-series-3',
+  'fill-series-4 bg-series-4',
+  'fill-series-5 bg-series-5',
+  'fill-series-6 bg-series-6',
+  'fill-series-7 bg-series-7',
+]
+
+/** The classes of each series. */
+export function seriesFills(series: readonly string[]): (name: string) => string {
+  const colours = seriesColours(series)
+  return (name) => FILLS[colours.get(name) ?? FILLS.length] ?? 'fill-series-8 bg-series-8'
+}
+
 const hashOf = (text: string): number =>
   [...text].reduce((hash, character) => (Math.imul(hash, 31) + character.charCodeAt(0)) >>> 0, 7)
 

@@ -8,7 +8,8 @@ import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { RowMenu } from '../components/form/row-menu.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
-import { DataTable } from '../components/table/data-table.tsx'
+import { DataTable, TwoLines } from '../components/table/data-table.tsx'
+import { BudgetBar } from '../components/text/budget-bar.tsx'
 import { spendingLimitProblem } from '../lib/checks.ts'
 import { formatAmount, formatCount, formatMoment } from '../lib/format.ts'
 import { RESETS } from './keys/key-fields.tsx'
@@ -55,7 +56,14 @@ export function BudgetsPage() {
                   Name: (budget) => <span className="wrap-anywhere">{nameOf(budget)}</span>,
                   Limit: ({ limit_usd: limit, limit_reset: reset }) =>
                     limit === null ? 'None' : `${formatAmount(limit)} ${reset === 'none' ? '' : reset}`,
-                  Used: ({ value, used_usd: used }) => (value === null ? '–' : formatAmount(used)),
+                  Used: ({ value, used_usd: used, limit_usd: limit }) =>
+                    value === null ? (
+                      '–'
+                    ) : (
+                      <TwoLines second={limit !== null && <BudgetBar spent={used} limit={limit} />}>
+                        {formatAmount(used)}
+                      </TwoLines>
+                    ),
                   Left: ({ value, remaining_usd: left }) =>
                     value === null || left === null ? '–' : formatAmount(left),
                   Requests: ({ value, requests }) => (value === null ? '–' : formatCount(requests)),

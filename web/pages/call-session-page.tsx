@@ -2,13 +2,14 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import type { CallSessionDetail } from '../../src/core/api/call-sessions.ts'
 import { callSessionQuery } from '../api/queries.ts'
+import { Waterfall } from '../components/chart/call-timeline.tsx'
 import { QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallOutcome, TokensInOut } from '../components/table/call-table.tsx'
 import { DataTable } from '../components/table/data-table.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
-import { cachedShare } from '../lib/calls/call-session.ts'
+import { cachedShare, DRAWN_MAX, sessionTimeline } from '../lib/calls/call-session.ts'
 import { formatCount, formatDuration, formatMoment } from '../lib/format.ts'
 
 /** One conversation: what it cost, and its calls in their order. */
@@ -46,6 +47,14 @@ function Session({ session }: { session: CallSessionDetail }) {
           Duration: `since ${formatMoment(first)}`,
         }}
       />
+      {session.data.length > 1 && (
+        <Panel
+          title={session.data.length > DRAWN_MAX ? `The latest ${DRAWN_MAX} to scale` : 'To scale'}
+          padded
+        >
+          <Waterfall {...sessionTimeline(session)} />
+        </Panel>
+      )}
       <Panel title="Requests in order">
         <DataTable
           caption="Calls of the session, oldest first"

@@ -12,7 +12,7 @@ import { BudgetBar } from '../components/text/budget-bar.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
 import { forecastText } from '../lib/forecast.ts'
-import { daysOf, formatCount, formatMoment, lastDays } from '../lib/format.ts'
+import { approximateAmount, daysBetween, daysOf, formatCount, formatMoment, lastDays } from '../lib/format.ts'
 import { whyNoFreeCredit } from '../lib/free-credit.ts'
 
 const DAYS = 30
@@ -31,6 +31,9 @@ export function DashboardPage() {
   const budget = own?.monthly_budget_usd == null ? null : own
   const [mayCall, mayPay] = [permissions.includes('keys'), permissions.includes('billing')]
   const latest = calls.data?.data
+  const known = new Map(usage.data?.data.map((row) => [row.day, row]))
+  const { first, last } = daysOf(span)
+  const spend = daysBetween(first, last).map((day) => known.get(day) ?? { cost_usd: '0', calls: 0 })
   return (
     <>
       <PageHead
@@ -61,6 +64,10 @@ export function DashboardPage() {
           ...(budget && { 'Your budget left': <Money usd={budget.remaining_usd} /> }),
           [`Spent in ${DAYS} days`]: <Money usd={usage.data?.total.cost_usd} />,
           [`Calls in ${DAYS} days`]: usage.data ? formatCount(usage.data.total.calls) : '–',
+        }}
+        trends={{
+          [`Spent in ${DAYS} days`]: spend.map(({ cost_usd: usd }) => approximateAmount(usd)),
+          [`Calls in ${DAYS} days`]: spend.map(({ calls: count }) => count),
         }}
         notes={{
           'Your budget left': budget?.monthly_budget_usd && (

@@ -6,7 +6,7 @@ import { QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
-import { formatCount, formatDuration } from '../lib/format.ts'
+import { approximateAmount, formatCount, formatDuration } from '../lib/format.ts'
 import { useShownZone, zoneName } from '../lib/time-zone.ts'
 import { usageNotes } from '../lib/usage-changes.ts'
 import { periodOf, periodWith, readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
@@ -50,7 +50,7 @@ export function UsagePage() {
       />
       <UsageToolbar choice={choice} hasMembers={ofOrganisation} onChange={setPeriod} />
       <QueryView query={usage}>
-        {({ total, total_before: before }) => (
+        {({ total, total_before: before, buckets }) => (
           <Stats
             stale={usage.isPlaceholderData}
             rows={{
@@ -61,6 +61,13 @@ export function UsagePage() {
               'Time to first token': formatDuration(total.first_token_ms),
             }}
             notes={usageNotes(total, before)}
+            trends={{
+              Cost: buckets.map(({ cost_usd: usd }) => approximateAmount(usd)),
+              Requests: buckets.map(({ calls }) => calls),
+              'Input tokens': buckets.map(({ prompt_tokens: tokens }) => tokens),
+              'Output tokens': buckets.map(({ completion_tokens: tokens }) => tokens),
+              'Time to first token': buckets.map(({ first_token_ms: ms }) => ms),
+            }}
           />
         )}
       </QueryView>
@@ -84,7 +91,10 @@ export function UsagePage() {
       <Panel title={`By ${GROUP_NAMES[choice.group]}`}>
         <QueryView query={usage}>{(view) => <UsageBreakdown view={view} />}</QueryView>
       </Panel>
-      <RefusedRequests period={{ from: query.from, to: query.to, time_zone: choice.zone }} />
+      <RefusedRequests
+        period={{ from: query.from, to: query.to, time_zone: choice.zone }}
+        onPick={(at, interval) => setPeriod({ ...periodOf(at, interval, choice.zone) })}
+      />
       <RecentSessions zone={choice.zone} />
       <RequestLog
         filters={{

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { invalid } from '../kernel/errors.ts'
-import { HOUR_MS, isoTime, parseMoment } from '../kernel/time.ts'
+import { DAY_MS, HOUR_MS, isoTime, parseMoment } from '../kernel/time.ts'
 import { bucketStarts, isTimeZone, startOfDay } from './time-buckets.ts'
 import { type TimeRange, timeRange } from './usage-query.ts'
 
@@ -32,6 +32,14 @@ export function zonedTimeRange(
   }
   return timeRange({ ...moment('from'), ...moment('to') }, nowMs)
 }
+
+const HOURLY_MS = 2 * DAY_MS
+/** More than the days of the longest period. */
+const PARTS_MAX = 400
+
+/** The starts of the days of a period, or of its hours where it is short. */
+export const partStarts = (range: TimeRange, timeZone = 'UTC'): number[] =>
+  bucketStarts(range, range.toMs - range.fromMs <= HOURLY_MS ? 'hour' : 'day', timeZone, PARTS_MAX)!
 
 /** The start of the period of equal length before a period: where that starts with a day, with a day as well. */
 export function startBefore({ fromMs, toMs }: TimeRange, timeZone: string): number {

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { jsonView } from '../../core/api/json-view.ts'
-import { RefusalView } from '../../core/api/refusals.ts'
+import { RefusalsView, RefusalView } from '../../core/api/refusals.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
-import { List } from '../../core/api/shared.ts'
 import { TIME_RANGE } from '../../core/billing/usage-query.ts'
-import { TIME_ZONE, zonedTimeRange } from '../../core/billing/zoned-time-range.ts'
+import { partStarts, TIME_ZONE, zonedTimeRange } from '../../core/billing/zoned-time-range.ts'
+import { isoTime } from '../../core/kernel/time.ts'
 import { bySession } from '../account-api/account-access.ts'
 
 const Query = Type.Object({ ...TIME_RANGE, ...TIME_ZONE }, CLOSED)
@@ -19,12 +19,17 @@ export const refusalRoute: FastifyPluginAsyncTypebox = async (app) => {
   const { requester, hooks } = bySession(app, 'usage')
   app.get(
     '/usage/refusals',
-    { ...hooks, schema: { querystring: Query, response: { 200: List(RefusalView) } } },
+    { ...hooks, schema: { querystring: Query, response: { 200: RefusalsView } } },
     async (request) => {
       const { accountId, holder } = requester(request)
       const range = zonedTimeRange(request.query, clock())
-      const rows = await consoleSlots.run(holder, () => refusalStore.read(accountId, range, ROWS_MAX))
-      return { object: 'list' as const, data: rows.map((row) => jsonView(RefusalView, row)) }
+      const starts = partStarts(range, request.query.time_zone)
+      const rows = await consoleSlots.run(holder, () => refusalStore.read(accountId, range, starts, ROWS_MAX))
+      return {
+        object: 'list' as const,
+        starts: starts.map(isoTime),
+        data: rows.map((row) => jsonView(RefusalView, row)),
+      }
     },
   )
 }

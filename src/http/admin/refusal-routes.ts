@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { jsonView } from '../../core/api/json-view.ts'
-import { OperatorRefusalView } from '../../core/api/refusals.ts'
+import { OperatorRefusalsView, OperatorRefusalView } from '../../core/api/refusals.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
-import { List } from '../../core/api/shared.ts'
 import { TIME_RANGE, timeRange } from '../../core/billing/usage-query.ts'
+import { partStarts } from '../../core/billing/zoned-time-range.ts'
+import { isoTime } from '../../core/kernel/time.ts'
 import { operatorRoute, signedInOperator } from '../plugins/operator-access.ts'
 import { reportSlots } from '../slots.ts'
 
@@ -26,15 +27,20 @@ export const refusalRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const slots = reportSlots(REPORTS_MAX, REPORTS_MAX)
   app.get(
     '/refusals',
-    operatorRoute('read', List(OperatorRefusalView), { querystring: Query }),
+    operatorRoute('read', OperatorRefusalsView, { querystring: Query }),
     async (request) => {
       const { account, ...period } = request.query
       const accountId = account === undefined ? null : (await accountManagement.findNamed(account)).id
       const range = timeRange(period, clock())
+      const starts = partStarts(range)
       const rows = await slots.run(signedInOperator(request).id, () =>
-        refusalStore.read(accountId, range, ROWS_MAX),
+        refusalStore.read(accountId, range, starts, ROWS_MAX),
       )
-      return { object: 'list' as const, data: rows.map((row) => jsonView(OperatorRefusalView, row)) }
+      return {
+        object: 'list' as const,
+        starts: starts.map(isoTime),
+        data: rows.map((row) => jsonView(OperatorRefusalView, row)),
+      }
     },
   )
 }

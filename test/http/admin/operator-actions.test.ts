@@ -18,7 +18,7 @@ import type {
   AuditView,
   OperatorActionView,
 } from '../../../src/core/api/operations.ts'
-import type { OperatorRefusalView, RefusalView } from '../../../src/core/api/refusals.ts'
+import type { OperatorRefusalsView, RefusalsView } from '../../../src/core/api/refusals.ts'
 import type { List, Page } from '../../../src/core/api/shared.ts'
 import type { OpenableSurface } from '../../../src/core/api/surfaces/surfaces.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../../src/core/kernel/money.ts'
@@ -232,10 +232,8 @@ describe('keys', () => {
       expect((await ask(owner, { model: 'no/such' })).errorCode).toBe('model_not_found')
     await admin.post<OperatorKey>(`/keys/${made.key.id}/revoke`)
     await eventually(async () => expect((await callOf(owner)).errorCode).toBe('key_revoked'))
-    const { data } = await eventually(async () => {
-      const found = await admin.get<List<OperatorRefusalView>>(
-        `/refusals?account=${holder.email.slice(0, -5)}`,
-      )
+    const { data, starts } = await eventually(async () => {
+      const found = await admin.get<OperatorRefusalsView>(`/refusals?account=${holder.email.slice(0, -5)}`)
       expect(found.data.length).toBeGreaterThan(1)
       return found
     })
@@ -246,7 +244,11 @@ describe('keys', () => {
       requests: 2,
     })
     expect(data.find(({ code }) => code === 'key_revoked')).toMatchObject({ ...ofKey, status: 403 })
-    const own = await holder.json<List<RefusalView>>('/console/api/usage/refusals')
+    for (const { over_time: parts, requests } of data) {
+      expect(parts).toHaveLength(starts.length)
+      expect(parts.reduce((sum, count) => sum + count, 0)).toBe(requests)
+    }
+    const own = await holder.json<RefusalsView>('/console/api/usage/refusals')
     expect(own.data).toEqual(data.map(({ account_id: _, account_name: __, ...row }) => row))
     const other = await signedUp(stack.url)
     expect(await other.json('/console/api/usage/refusals')).toMatchObject({ data: [] })

@@ -1,5 +1,6 @@
 import type { TimelineEvent } from '../../../src/core/api/calls.ts'
 import {
+  type DrawnTimeline,
   type TimedCall,
   type TimelineSpan,
   timelineMarks,
@@ -20,9 +21,12 @@ const COLOURS: Record<TimelineSpan['kind'], string> = {
 /** Share of the width; the label of a later mark would not fit. */
 const LAST_MARK = 0.94
 
-/** A call's time drawn to scale: a bar for the queue, each attempt and the settlement. The times are text, too. */
-export function TimelineChart({ call }: { call: TimedCall }) {
-  const { spans, totalMs } = timelineOf(call)
+/** A call's time drawn to scale: a bar for the queue, each attempt and the settlement. */
+export const TimelineChart = ({ call }: { call: TimedCall }) => <Waterfall {...timelineOf(call)} />
+
+/** Spans of time drawn to scale, one below the other. The times are text, too. */
+export function Waterfall({ spans, totalMs }: DrawnTimeline) {
+  const has = (kind: TimelineSpan['kind']) => spans.some((span) => span.kind === kind)
   const share = (milliseconds: number) => `${(milliseconds / totalMs) * 100}%`
   return (
     <div className="stack gap-3">
@@ -60,12 +64,12 @@ export function TimelineChart({ call }: { call: TimedCall }) {
         ))}
       </div>
       <p className="row text-sm" aria-hidden="true">
-        <ChartKey colour={COLOURS.queue}>queue</ChartKey>
+        {has('queue') && <ChartKey colour={COLOURS.queue}>queue</ChartKey>}
         <ChartKey colour={COLOURS.attempt}>time to first token</ChartKey>
         <ChartKey colour="bg-good">streaming</ChartKey>
         <ChartKey colour="bg-bad-fill">failed</ChartKey>
-        {spans.some(({ kind }) => kind === 'gap') && <ChartKey colour={COLOURS.gap}>no attempt</ChartKey>}
-        {call.settlement_lag_ms !== undefined && <ChartKey colour={COLOURS.settlement}>settlement</ChartKey>}
+        {has('gap') && <ChartKey colour={COLOURS.gap}>no attempt</ChartKey>}
+        {has('settlement') && <ChartKey colour={COLOURS.settlement}>settlement</ChartKey>}
       </p>
     </div>
   )

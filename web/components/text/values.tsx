@@ -1,5 +1,6 @@
 import { type CSSProperties, Fragment, type ReactNode } from 'react'
 import { formatAgo, formatMoment, formatShortMoment } from '../../lib/format.ts'
+import { Sparkline } from '../chart/sparkline.tsx'
 import { MoneyPlace } from './money.tsx'
 
 /** A text of large type that shrinks until it fits into its cell, and never breaks. */
@@ -72,9 +73,15 @@ type Rows = Readonly<Record<string, ReactNode>>
 
 const shown = (rows: Rows) => Object.entries(rows).filter(([, value]) => value !== false && value != null)
 
-/** The main values of a page, in large type. A note stands below the value of the same name. */
-export function Stats(props: { rows: Rows; notes?: Rows; className?: string; stale?: boolean }) {
-  const { rows, notes = {}, className = '', stale } = props
+/** The main values of a page, in large type. A note, and how it went, stand below the value of the same name. */
+export function Stats(props: {
+  rows: Rows
+  notes?: Rows
+  trends?: Readonly<Record<string, ReadonlyArray<number | null>>>
+  className?: string
+  stale?: boolean
+}) {
+  const { rows, notes = {}, trends = {}, className = '', stale } = props
   return (
     <dl className={`stats ${className}`} data-stale={stale}>
       {shown(rows).map(([name, value]) => (
@@ -88,6 +95,11 @@ export function Stats(props: { rows: Rows; notes?: Rows; className?: string; sta
           {notes[name] && (
             <dd className="stat-note">
               <MoneyPlace value="figure">{notes[name]}</MoneyPlace>
+            </dd>
+          )}
+          {trends[name] && (
+            <dd className="stat-note">
+              <Sparkline values={trends[name]} />
             </dd>
           )}
         </div>

@@ -6,7 +6,7 @@ import { QueryView } from '../../components/feedback/messages.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
-import { RefusalTable } from '../../components/table/refusal-table.tsx'
+import { RefusalChart, RefusalTable } from '../../components/table/refusal-table.tsx'
 import { lastDays } from '../../lib/format.ts'
 import { AccountLink } from './links.tsx'
 
@@ -52,18 +52,21 @@ export function RefusalsPage() {
         }
       >
         <QueryView query={useQuery(refusalsQuery({ account, from }))}>
-          {({ data }) => (
-            <RefusalTable
-              rows={data}
-              empty="No request was refused in this period."
-              account={({ account_id: id, account_name: name }) =>
-                id ? (
-                  <AccountLink id={id} name={name ?? null} />
-                ) : (
-                  <span className="text-muted">not known</span>
-                )
-              }
-            />
+          {(refusals) => (
+            <>
+              {refusals.data.length > 0 && <RefusalChart refusals={refusals} />}
+              <RefusalTable
+                rows={refusals.data}
+                empty="No request was refused in this period."
+                account={({ account_id: id, account_name: name }) =>
+                  id ? (
+                    <AccountLink id={id} name={name ?? null} />
+                  ) : (
+                    <span className="text-muted">not known</span>
+                  )
+                }
+              />
+            </>
           )}
         </QueryView>
       </Panel>

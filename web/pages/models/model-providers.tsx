@@ -5,6 +5,7 @@ import { modelProvidersQuery, sessionQuery } from '../../api/queries.ts'
 import { QueryView } from '../../components/feedback/messages.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
+import { CellBar } from '../../components/text/budget-bar.tsx'
 import { Badge } from '../../components/text/values.tsx'
 import { formatDate, formatDuration, formatShare, formatTokens } from '../../lib/format.ts'
 import type { CatalogModel } from '../../lib/models/model-catalog.ts'
@@ -49,7 +50,12 @@ const Providers = ({ model }: { model: CatalogModel }) => (
             Context: (provider) => formatTokens(provider.context_length),
             Latency: (provider) => formatDuration(provider.first_token_ms),
             Throughput: (provider) => <Throughput perSecond={provider.tokens_per_second} />,
-            Uptime: (provider) => (provider.uptime === null ? '–' : formatShare(provider.uptime)),
+            Uptime: ({ uptime }) =>
+              uptime === null ? (
+                '–'
+              ) : (
+                <TwoLines second={<CellBar share={uptime} />}>{formatShare(uptime)}</TwoLines>
+              ),
           }}
           numeric={['Price', 'Effective input', 'Cache hits', 'Context', 'Latency', 'Throughput', 'Uptime']}
         />

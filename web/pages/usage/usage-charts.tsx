@@ -19,21 +19,9 @@ import {
   type Measure,
   measured,
   OTHERS,
-  seriesColours,
+  seriesFills,
   stackUsage,
 } from '../../lib/usage-view.ts'
-
-/** For bars and for their key: of series by their numbers, and of all others. */
-const COLOURS = [
-  'fill-series-1 bg-series-1',
-  'fill-series-2 bg-series-2',
-  'fill-series-3 bg-series-3',
-  'fill-series-4 bg-series-4',
-  'fill-series-5 bg-series-5',
-  'fill-series-6 bg-series-6',
-  'fill-series-7 bg-series-7',
-]
-const OTHERS_COLOUR = 'fill-series-8 bg-series-8'
 
 /**
  * Usage over time: what failed and how long first tokens took, then cost and tokens by model, key or member. `onPick`: a
@@ -49,10 +37,9 @@ export function UsageCharts(props: {
   const { interval, time_zone: zone } = view
   const { series, buckets } = stackUsage(view, 'cost')
   const tokens = stackUsage(view, 'tokens').buckets
-  const colours = seriesColours(series)
+  const colourOf = seriesFills(series)
   const names = new Map(view.groups.map(({ group, name }) => [group, name || group]))
   const nameOf = (group: string) => (group === OTHERS ? 'Other' : (names.get(group) ?? group))
-  const colourOf = (group: string) => COLOURS[colours.get(group) ?? COLOURS.length] ?? OTHERS_COLOUR
   const start = (at: string) => formatStart(at, interval, zone)
   const common = {
     formatLabel: (at: string) => formatShortStart(at, interval, zone),
