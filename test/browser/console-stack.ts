@@ -16,6 +16,7 @@ export const CONSOLE_MODELS: TestModels = {
     vendor: 'acme',
     list_price: { prompt: '0.20', completion: '2.00' },
     rate: ODD,
+    quality: { other: { value: 0.6, standard_error: 0.05, source: 'A benchmark', date: '2026-06-25' } },
   },
   'acme/scribe': {
     offers: [{ at: 'alpha', model: 'words-60.rate-40.first-token-150', cost: '0.10' }],

@@ -69,6 +69,7 @@ const MODELS = {
   'test/plain': { max_output_tokens: 4_321, offers: [{ at: 'alpha', model: 'words-12' }] },
   'test/open': {
     open_weights: true,
+    quality: { code: { value: 0.5, standard_error: 0.1, source: 'A benchmark', date: '2030-01-01' } },
     deprecated_at: '2031-01-31',
     max_output_tokens: undefined,
     list_price: { prompt: '1.00', completion: '3.333333' },
@@ -242,17 +243,18 @@ describe('what the console says of models', () => {
     expect(text).not.toMatch(/alpha|beta|words-12/)
     const { data } = JSON.parse(text) as ModelFactsList
     const facts = (id: string) => data.find((model) => model.id === id)
-    expect(facts('gpt-test')).toMatchObject({ maker: 'OpenAI', deprecated_at: null, popularity: null })
+    expect(facts('gpt-test')).toMatchObject({ maker: 'OpenAI', popularity: null, quality: null })
     expect(facts('test/plain')).toMatchObject({ maker: 'test', max_output_tokens: 4_321, reasoning: false })
     expect(facts('test/open')).toMatchObject({ max_output_tokens: null, deprecated_at: '2031-01-31' })
+    expect(facts('test/open')?.quality).toMatchObject({ basis: 'other kinds', source: null })
   })
 
-  test('has a paragraph, days and prices of a model, also by an alias and without a session', async () => {
+  test('has days and prices of a model, also by an alias and without a session', async () => {
     const response = await get('/console/api/models/openai%2Fgpt-test')
     const text = await response.text()
     expect(text).not.toMatch(/alpha|words-12/)
     const details = JSON.parse(text) as ModelDetails
-    expect(details).toMatchObject({ id: 'gpt-test', description: expect.stringContaining('OpenAI') })
+    expect(details).toMatchObject({ id: 'gpt-test', quality: [] })
     expect(details.prices).toMatchObject([{ prompt: '0.95', completion: '1.90', units: null }])
     await expectError(await get('/console/api/models/nobody'), 404, 'not_found')
     const { gateway } = (await (await get('/console/api/visitor')).json()) as VisitorView

@@ -1,6 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { axisMarks, columnAt, columnPlaces, lineRuns } from '../../web/lib/chart-scale.ts'
+import {
+  axisMarks,
+  columnAt,
+  columnPlaces,
+  lineRuns,
+  logMarks,
+  nearestPoint,
+  stepOf,
+} from '../../web/lib/chart-scale.ts'
 
 test.each([
   [1, [0, 0.5, 1]],
@@ -51,4 +59,31 @@ test('a line has a gap where a value is not known, and a point alone is a run of
     [[4, 3]],
   ])
   expect(lineRuns([null])).toEqual([])
+})
+
+test.each([
+  [[0.3, 40], 12, [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]],
+  [[0.3, 40], 4, [0.1, 1, 10, 100]],
+  [[1, 1], 4, [1, 2, 5, 10]],
+])('a logarithmic axis of %j in about %d marks is %j', (values, count, marks) => {
+  expect(logMarks(values, count)).toEqual(marks)
+})
+
+test('the pointer is at the nearest point, and at none that is far away', () => {
+  const points = [
+    { x: 10, y: 10 },
+    { x: 60, y: 10 },
+  ]
+  expect([12, 40, 99].map((x) => nearestPoint(points, { x, y: 10 }))).toEqual([0, 1, 1])
+  expect(nearestPoint(points, { x: 10, y: 200 })).toBeNull()
+})
+
+test('arrow keys move by one from the chosen point, or from the ends, and stay within the points', () => {
+  const right = [null, 0, 2].map((chosen) => stepOf('ArrowRight', chosen, 2))
+  const left = [null, 2, 0].map((chosen) => stepOf('ArrowLeft', chosen, 2))
+  expect([right, left]).toEqual([
+    [0, 1, 2],
+    [2, 1, 0],
+  ])
+  expect(['Home', 'End', 'Escape', 'a'].map((key) => stepOf(key, 1, 2))).toEqual([0, 2, null, undefined])
 })

@@ -6,6 +6,7 @@ import {
   standingsOf,
   TYPICAL_CALL,
 } from '../../web/lib/models/model-comparison.ts'
+import { frontierOf, qualitySource, qualityText } from '../../web/lib/models/model-quality.ts'
 
 const model = (prompt: string, completion: string, unit?: string) =>
   ({ prompt, completion, unit }) as CatalogModel
@@ -26,4 +27,29 @@ test('the best of a row is marked, all of them where some are equal, and none wh
   expect(best([2, 2], 'lower')).toEqual([false, false])
   expect(best([2, null], 'lower')).toEqual([false, null])
   expect(standingsOf([4, 1, null], 'lower').map((standing) => standing?.share)).toEqual([1, 0.25, undefined])
+})
+
+test('a quality has its error, and names who measured it or that it is an estimate', () => {
+  const quality = { value: 0.524, standard_error: 0.003, basis: 'line', source: null } as const
+  expect(qualityText(quality)).toBe('52% ± 1')
+  expect(qualitySource(quality)).toBe('Estimated from the version before it')
+  expect(qualitySource({ ...quality, basis: 'measured', source: 'LiveBench' })).toBe('LiveBench')
+})
+
+test('the line of the best leaves out a model where another is as cheap and as good', () => {
+  const points = [
+    ...[
+      { x: 5, y: 0.9 },
+      { x: 1, y: 0.4 },
+      { x: 1, y: 0.5 },
+    ],
+    ...[
+      { x: 2, y: 0.5 },
+      { x: 9, y: 0.8 },
+    ],
+  ]
+  expect(frontierOf(points)).toEqual([
+    { x: 1, y: 0.5 },
+    { x: 5, y: 0.9 },
+  ])
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { filterModels } from '../../web/lib/models/filter-models.ts'
-import { type CatalogModel, findModel } from '../../web/lib/models/model-catalog.ts'
+import { bareName, type CatalogModel, findModel } from '../../web/lib/models/model-catalog.ts'
 import { readCompared, readModelFilters } from '../../web/lib/models/model-filters.ts'
 
 function model(id: string, fields: Partial<CatalogModel> = {}): CatalogModel {
@@ -21,6 +21,7 @@ function model(id: string, fields: Partial<CatalogModel> = {}): CatalogModel {
     released_at: null,
     deprecated_at: null,
     popularity: null,
+    quality: null,
     first_token_ms: null,
     tokens_per_second: null,
     input_modalities: ['text'],
@@ -41,6 +42,7 @@ const MODELS = [
     supported_parameters: ['tools', 'response_format'],
     released_at: '2026-01-31',
     popularity: 2,
+    quality: { value: 0.7, standard_error: 0.02, basis: 'line', source: null },
   }),
   model('acme/small', {
     name: 'Acme Small',
@@ -93,6 +95,7 @@ describe('the filters of the catalog', () => {
     ['dearest', ['acme/large', 'other/vision', 'acme/small']],
     ['context', ['acme/large', 'other/vision', 'acme/small']],
     ['newest', ['other/vision', 'acme/large', 'acme/small']],
+    ['quality', ['acme/large', 'acme/small', 'other/vision']],
     ['speed', ['other/vision', 'acme/small', 'acme/large']],
     ['name', ['acme/large', 'acme/small', 'other/vision']],
   ])('sorts by %s', (sort, order) => {
@@ -100,7 +103,9 @@ describe('the filters of the catalog', () => {
   })
 
   test('leaves out of an address whatever is no filter, and never fails on one', () => {
-    expect(readModelFilters({ max_price: 'dear', min_context: -1, sort: 'up', zdr: 'no', x: 1 })).toEqual({})
+    expect(
+      readModelFilters({ max_price: 'dear', min_context: -1, sort: 'up', view: 'map', zdr: 'no', x: 1 }),
+    ).toEqual({})
     expect(readModelFilters({ q: { $ne: 1 }, vendor: ['a'] })).toEqual({})
   })
 })
@@ -150,6 +155,12 @@ describe('the search of the catalog', () => {
   ])('the name %s of a call leads to %s', (name, id) => {
     expect(findModel(catalog, name)?.id).toBe(id)
   })
+})
+
+test('a model has one form of its name wherever calls are listed', () => {
+  expect(['openai/gpt-5', 'gpt-5:floor', 'openai/a/b', 'acme/swift'].map(bareName)).toEqual([
+    ...['gpt-5', 'gpt-5:floor', 'openai/a/b', 'acme/swift'],
+  ])
 })
 
 test('a comparison has up to four models, each once', () => {

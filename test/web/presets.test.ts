@@ -21,8 +21,23 @@ const SETTINGS: PresetSettings = {
 }
 
 test('what is shown of a preset and saved again unchanged is the same preset', () => {
-  for (const settings of [SETTINGS, { model: 'auto' }, {}])
+  const routed: PresetSettings = {
+    ...{ model: 'auto', routing_profile: 'eco', seed: 7, weights: [100] },
+    provider: { sort: 'price', order: ['alpha'], max_price: { prompt: '1', completion: '2.5' } },
+  }
+  for (const settings of [SETTINGS, routed, { model: 'auto' }, {}])
     expect(typedPreset(presetForm(settings))).toEqual(settings)
+})
+
+test('routing has fields of its own, which take precedence over the JSON of the rest', () => {
+  const form = presetForm({ provider: { zdr: true, sort: 'latency', ignore: ['alpha'] } })
+  expect(form).toMatchObject({ zdr: 'true', sort: 'latency' })
+  expect(JSON.parse(form.more)).toEqual({ provider: { ignore: ['alpha'] } })
+  const more = '{"temperature": 1, "provider": {"sort": "price", "only": ["beta"]}}'
+  expect(typedPreset({ ...form, zdr: '', temperature: '0.5', more })).toEqual({
+    temperature: 0.5,
+    provider: { sort: 'latency', only: ['beta'] },
+  })
 })
 
 test('a name and other settings are checked before they are sent', () => {

@@ -183,7 +183,7 @@ const routeTree = rootRoute.addChildren([
       page(organisationRoute, '/organisation', pages.organisation, 'OrganisationPage'),
     ]),
     page(accountRoute, '/budgets', () => import('../pages/budgets-page.tsx'), 'BudgetsPage'),
-    page(accountRoute, '/presets', () => import('../pages/presets-page.tsx'), 'PresetsPage'),
+    searchPage(accountRoute, '/presets', textParameters('new'), () => import('../pages/presets-page.tsx'), 'PresetsPage'),
     page(accountRoute, '/presets/$name', () => import('../pages/preset-page.tsx'), 'PresetPage'),
     page(accountRoute, '/webhooks', () => import('../pages/webhooks-page.tsx'), 'WebhooksPage'),
     searchPage(accountRoute, '/playground', textParameters('model'), pages.playground, 'PlaygroundPage'),

@@ -34,3 +34,40 @@ export function lineRuns(values: ReadonlyArray<number | null>): Array<Array<[ind
   })
   return runs.filter((run) => run.length > 0)
 }
+
+/** Where a key moves to from the chosen of some points in a row, the last with the index `last`; undefined: nowhere. */
+export function stepOf(key: string, chosen: number | null, last: number): number | null | undefined {
+  const moves: Record<string, number | null> = {
+    ArrowLeft: Math.max(0, (chosen ?? last + 1) - 1),
+    ArrowRight: Math.min(last, (chosen ?? -1) + 1),
+    Home: 0,
+    End: last,
+    Escape: null,
+  }
+  return moves[key]
+}
+
+/** Marks of a logarithmic axis around some values above zero, about `count` of them: 1, 2 and 5, or powers of ten. */
+export function logMarks(values: readonly number[], count: number): number[] {
+  const low = Math.floor(Math.log10(Math.min(...values)) + ROUNDING)
+  const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...values)) - ROUNDING))
+  const steps = (high - low) * 3 < count ? [1, 2, 5] : [1]
+  const marks = Array.from({ length: high - low }, (_, power) =>
+    steps.map((step) => Number((step * 10 ** (low + power)).toPrecision(DIGITS))),
+  )
+  return [...marks.flat(), Number((10 ** high).toPrecision(DIGITS))]
+}
+
+interface Place {
+  x: number
+  y: number
+}
+
+/** The index of the point nearest to a place, at most 40 pixels from it; null: none is. */
+export function nearestPoint(points: readonly Place[], at: Place): number | null {
+  const distances = points.map(({ x, y }) => Math.hypot(x - at.x, y - at.y))
+  const least = Math.min(...distances)
+  return least <= NEAR ? distances.indexOf(least) : null
+}
+
+const NEAR = 40

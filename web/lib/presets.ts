@@ -1,8 +1,16 @@
 import type { PresetSettings } from '../../src/core/api/presets.ts'
-import { type ChatSettings, NO_SETTINGS, settingsBody } from './playground/chat-settings.ts'
+import {
+  type ChatSettings,
+  NO_SETTINGS,
+  SAMPLING_SETTINGS,
+  type SamplingSetting,
+  settingsBody,
+} from './playground/chat-settings.ts'
 
-/** What is typed of a preset: one text a field, and everything else as JSON. */
-export type PresetForm = Record<'models' | 'system' | 'max_tokens' | 'temperature' | 'more', string>
+type RoutingField = 'routing_profile' | 'sort' | 'zdr' | 'max_price'
+
+/** What is typed of a preset, one text a field; `models`: one a line; `more`: everything else as JSON. */
+export type PresetForm = Record<'models' | 'more' | RoutingField | SamplingSetting, string>
 
 /** Names as the gateway takes them. */
 export const presetNameProblem = (name: string): string | null =>
@@ -17,26 +25,50 @@ const modelsOf = ({ model, models }: PresetSettings): string[] => [
 
 /** The settings of a version as they are typed. */
 export function presetForm(settings: PresetSettings): PresetForm {
-  const { model: _, models: __, system, max_tokens: maxTokens, temperature, ...more } = settings
+  const { system, temperature, top_p, max_tokens, stop, seed, reasoning_effort } = chatSettingsOf(settings)
+  const { provider, routing_profile: profile, weights, presence_penalty, frequency_penalty } = settings
+  const { sort, zdr, max_price: prices, ...preferences } = provider ?? {}
+  const { completion, ...otherPrices } = prices ?? {}
+  const more = withoutEmpty({
+    provider: withoutEmpty({ ...preferences, max_price: withoutEmpty(otherPrices) }),
+    ...{ weights, presence_penalty, frequency_penalty },
+  })
   return {
+    ...{ system, temperature, top_p, max_tokens, stop, seed, reasoning_effort },
     models: modelsOf(settings).join('\n'),
-    system: system ?? '',
-    max_tokens: maxTokens?.toString() ?? '',
-    temperature: temperature?.toString() ?? '',
-    more: Object.keys(more).length === 0 ? '' : JSON.stringify(more, null, 2),
+    routing_profile: profile ?? '',
+    sort: sort ?? '',
+    zdr: zdr ? 'true' : '',
+    max_price: completion == null ? '' : String(completion),
+    more: more ? JSON.stringify(more, null, 2) : '',
   }
 }
 
-/** The settings that were typed; they must have no problems. */
-export function typedPreset({ models, system, max_tokens, temperature, more }: PresetForm): PresetSettings {
+/** Without what is absent; undefined when nothing is left. */
+function withoutEmpty<Fields extends object>(fields: Fields): Partial<Fields> | undefined {
+  const entries = Object.entries(fields).filter(([, value]) => value != null)
+  return entries.length === 0 ? undefined : (Object.fromEntries(entries) as Partial<Fields>)
+}
+
+/** The settings that were typed; they must have no problems. A field takes precedence over the JSON. */
+export function typedPreset(form: PresetForm): PresetSettings {
+  const { models, system, routing_profile: profile, sort, zdr, max_price: maxPrice } = form
   const [first, ...others] = models.split(/\s+/).filter((model) => model !== '')
-  return {
-    ...(first !== undefined && (others.length === 0 ? { model: first } : { models: [first, ...others] })),
-    ...(system !== '' && { system }),
-    ...(max_tokens !== '' && { max_tokens: Number(max_tokens) }),
-    ...(temperature !== '' && { temperature: Number(temperature) }),
-    ...(more.trim() !== '' && JSON.parse(more)),
+  const more = (form.more.trim() === '' ? {} : JSON.parse(form.more)) as PresetSettings
+  const provider = {
+    ...more.provider,
+    ...(sort !== '' && { sort }),
+    ...(zdr !== '' && { zdr: true }),
+    ...(maxPrice !== '' && { max_price: { ...more.provider?.max_price, completion: maxPrice } }),
   }
+  return {
+    ...more,
+    ...(first !== undefined && (others.length === 0 ? { model: first } : { models: [first, ...others] })),
+    ...settingsBody({ ...NO_SETTINGS, ...form, models: [] }),
+    ...(system !== '' && { system }),
+    ...(profile !== '' && { routing_profile: profile }),
+    ...(Object.keys(provider).length > 0 && { provider }),
+  } as PresetSettings
 }
 
 /** What is wrong with the JSON of other settings; null: nothing. */
@@ -69,27 +101,23 @@ export function chatSettingsOf(preset: PresetSettings): ChatSettings {
   }
 }
 
-/** The settings that the playground has none of; saving there keeps them. */
-const KEPT = ['routing_profile', 'provider', 'presence_penalty', 'frequency_penalty'] as const
-
 /**
  * The settings of a preset that is saved in the playground: its first model, without tools and response format. Of the
  * preset before it, what the playground does not show is kept, also fallback models of the same first one.
  */
 export function presetOfChat(settings: ChatSettings, before: PresetSettings = {}): PresetSettings {
-  const { tools: _, response_format: __, ...sampling } = settingsBody(settings)
   const [model = 'auto'] = settings.models
   const known = modelsOf(before)
-  return {
-    ...Object.fromEntries(KEPT.flatMap((name) => (before[name] == null ? [] : [[name, before[name]]]))),
-    ...(known.length > 1 && known[0] === model ? { models: known } : { model }),
-    ...sampling,
-    ...(settings.system !== '' && { system: settings.system }),
-  }
+  const isSame = known[0] === model
+  const { weights, ...others } = before
+  return typedPreset({
+    ...presetForm(isSame ? before : others),
+    ...Object.fromEntries(SAMPLING_SETTINGS.map((name) => [name, settings[name]])),
+    models: (isSame ? known : [model]).join('\n'),
+  })
 }
 
-/** The settings as text, with one field a line, to compare versions. */
-export function presetText(settings: PresetSettings): string {
-  const { system, ...fields } = settings
+/** The settings as text, with one field a line and the lines of the system text, to compare versions. */
+export function presetText({ system, ...fields }: PresetSettings): string {
   return [JSON.stringify(fields, null, 2), ...(system ? ['', 'System text:', system] : [])].join('\n')
 }

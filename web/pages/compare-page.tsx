@@ -1,31 +1,22 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Columns3 } from 'lucide-react'
-import { type ReactNode, useMemo, useState } from 'react'
-import type { UsageView } from '../../src/core/api/usage.ts'
-import { modelsQuery, sessionQuery, usageQuery } from '../api/queries.ts'
+import { type ReactNode, useState } from 'react'
+import { modelsQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { TextField } from '../components/form/fields.tsx'
 import { SitePage } from '../components/layout/page.tsx'
 import { DataTable } from '../components/table/data-table.tsx'
 import { CellBar } from '../components/text/budget-bar.tsx'
 import { Badge } from '../components/text/values.tsx'
-import { formatCount, formatDate, formatDuration, lastDays, rateNumber } from '../lib/format.ts'
+import { formatDate, formatDuration, rateNumber } from '../lib/format.ts'
 import { type CatalogModel, findModel } from '../lib/models/model-catalog.ts'
-import {
-  averageCall,
-  costOfThousand,
-  type Standing,
-  standingsOf,
-  TYPICAL_CALL,
-} from '../lib/models/model-comparison.ts'
+import { costOfThousand, roundedUsd, type Standing, standingsOf } from '../lib/models/model-comparison.ts'
 import { COMPARED_MAX, comparedIds } from '../lib/models/model-filters.ts'
 import { modelPrices, priceNames } from '../lib/models/model-prices.ts'
 import { ModelChips } from './models/compare-bar.tsx'
-import { OutputLimit, Throughput, TokenCount } from './models/model-figures.tsx'
-
-/** The period of the account's average call. */
-const DAYS = 30
+import { OutputLimit, Quality, Throughput, TokenCount, UseInPreset } from './models/model-figures.tsx'
+import { useCallSize } from './models/use-call-size.ts'
 
 /** Up to four models side by side; which ones is in the address. */
 export function ComparePage() {
@@ -48,6 +39,7 @@ export function ComparePage() {
                 <AddModel models={models} onAdd={(id) => show(comparedIds([...ids, id].join(',')))} />
               )}
               <ModelChips ids={ids} models={models} onChange={show} />
+              {ids.length > 0 && <UseInPreset models={ids} />}
             </div>
             <Comparison models={ids.flatMap((id) => findModel(models, id) ?? [])} />
           </>
@@ -96,9 +88,7 @@ interface Row {
 }
 
 function Comparison({ models }: { models: CatalogModel[] }) {
-  const { data: session } = useQuery(sessionQuery)
-  const span = useMemo(() => lastDays(DAYS, new Date()), [])
-  const { data: usage } = useQuery({ ...usageQuery(span, 'day'), enabled: Boolean(session) })
+  const calls = useCallSize()
   if (models.length === 0)
     return (
       <div className="panel">
@@ -119,7 +109,7 @@ function Comparison({ models }: { models: CatalogModel[] }) {
     <div className="panel">
       <DataTable
         caption="Comparison of models"
-        rows={rowsOf(models, usage?.total)}
+        rows={rowsOf(models, calls)}
         rowKey={({ name }) => name}
         columns={{ Property: ({ name }: Row) => name, ...columns }}
       />
@@ -145,11 +135,9 @@ function Cell({ standing, children }: { standing: Standing | null | undefined; c
 const headerOf = ({ id, name }: CatalogModel, models: readonly CatalogModel[]): string =>
   models.filter((other) => other.name === name).length > 1 ? id : name
 
-const rounded = (usd: number) => usd.toLocaleString('en-US', { maximumSignificantDigits: 3 })
-
 const yesNo = (is: boolean) => (is ? 'yes' : 'no')
 
-function rowsOf(models: readonly CatalogModel[], used: UsageView['total'] | undefined): Row[] {
+function rowsOf(models: readonly CatalogModel[], { size, thousand }: ReturnType<typeof useCallSize>): Row[] {
   const prices = priceNames(models).map((name): Row => {
     const rateOf = (model: CatalogModel) => modelPrices(model).find((price) => price.name === name)?.rate
     return {
@@ -164,19 +152,24 @@ function rowsOf(models: readonly CatalogModel[], used: UsageView['total'] | unde
       },
     }
   })
-  const size = used ? averageCall(used) : TYPICAL_CALL
   const costOf = (model: CatalogModel) => costOfThousand(model, size)
   return [
     { name: 'Model', value: (model) => <ModelLink model={model} /> },
     { name: 'Developer', value: ({ maker }) => maker },
     ...prices,
     {
-      name: `1,000 ${used?.calls ? 'of your calls' : 'calls'} (${formatCount(Math.round(size.prompt))} in, ${formatCount(Math.round(size.completion))} out)`,
+      name: thousand,
       value: (model) => {
         const usd = costOf(model)
-        return usd === null ? '–' : <span className="tabular-nums">${rounded(usd)}</span>
+        return usd === null ? '–' : <span className="tabular-nums">${roundedUsd(usd)}</span>
       },
       figure: costOf,
+    },
+    {
+      name: 'Quality (reasoning and data tasks)',
+      value: ({ quality }) => <Quality quality={quality} hasSource />,
+      figure: ({ quality }) => quality?.value ?? null,
+      better: 'higher',
     },
     {
       name: 'Context window',

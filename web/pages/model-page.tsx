@@ -6,19 +6,21 @@ import { modelDetailsQuery, modelsQuery } from '../api/queries.ts'
 import { Note, QueryView, SkeletonLines } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
 import { DataTable } from '../components/table/data-table.tsx'
+import { CellBar } from '../components/text/budget-bar.tsx'
 import { CodeBlock, Identifier } from '../components/text/copy.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
 import { Badge, Facts, Stats } from '../components/text/values.tsx'
-import { formatCount, formatDate, formatDiscount, formatDuration, rateNumber } from '../lib/format.ts'
+import { formatCount, formatDate, rateNumber } from '../lib/format.ts'
 import { gatewayAddress } from '../lib/gateway-address.ts'
 import { modelAbilities } from '../lib/models/model-abilities.ts'
 import { type CatalogModel, findModel, hasWindow } from '../lib/models/model-catalog.ts'
 import { exampleRequest } from '../lib/models/model-example.ts'
 import { modelPrices } from '../lib/models/model-prices.ts'
+import { qualitySource, TASKS } from '../lib/models/model-quality.ts'
 import { imagePrices, unitCount } from '../lib/models/unit-prices.ts'
 import { curlCode } from '../lib/playground/request-code.ts'
-import { OutputLimit, Throughput, TokenCount } from './models/model-figures.tsx'
+import { OutputLimit, Quality, TokenCount, UseInPreset } from './models/model-figures.tsx'
 import { ModelPerformance, PriceHistory } from './models/model-history.tsx'
 import { ModelTags } from './models/model-list.tsx'
 import { ModelProviders } from './models/model-providers.tsx'
@@ -53,7 +55,6 @@ const ModelView = ({ model, details }: { model: CatalogModel; details: ModelDeta
       </span>
     }
   >
-    {details && <p className="max-w-[75ch] text-soft">{details.description}</p>}
     {model.status === 'unavailable' && (
       <Note tone="warn">
         No provider is available for this model. It may work with{' '}
@@ -88,7 +89,6 @@ const ModelView = ({ model, details }: { model: CatalogModel; details: ModelDeta
               </Link>
             ),
             Released: model.released_at && formatDate(model.released_at),
-            'Below list price': formatDiscount(model.discount),
             'Charged at least':
               model.unit !== undefined &&
               model.least_units !== undefined &&
@@ -96,15 +96,6 @@ const ModelView = ({ model, details }: { model: CatalogModel; details: ModelDeta
             'Input modalities': model.input_modalities.join(', '),
             Capabilities: <Capabilities model={model} />,
             Popularity: model.popularity !== null && `#${model.popularity} by requests of the last 7 days`,
-            'Time to first token': model.first_token_ms !== null && (
-              <>{formatDuration(model.first_token_ms)}, median of the last 7 days</>
-            ),
-            Throughput: model.tokens_per_second !== null && (
-              <>
-                <Throughput perSecond={model.tokens_per_second} />, median of the last 7 days
-              </>
-            ),
-            'Price updated': formatDate(model.updated_at),
           }}
         />
         <p className="row">
@@ -116,16 +107,47 @@ const ModelView = ({ model, details }: { model: CatalogModel; details: ModelDeta
           <Link to="/models/compare" search={{ models: model.id }} className="button">
             Compare
           </Link>
+          {model.kind === undefined && <UseInPreset models={[model.id]} />}
         </p>
       </Panel>
       <Panel title="Use this model" padded>
         <ModelSnippets model={model} />
       </Panel>
     </div>
+    {details && details.quality.length > 0 && <QualityByTask quality={details.quality} />}
     {details && <ModelPerformance days={details.days} />}
     <ModelProviders model={model} />
     {details?.prices && <PriceHistory model={model} prices={details.prices} />}
   </SitePage>
+)
+
+/** How well the model does each kind of task, and who says so. */
+const QualityByTask = ({ quality }: Pick<ModelDetails, 'quality'>) => (
+  <Panel title="Quality">
+    <DataTable
+      caption="Quality by kind of task"
+      rows={quality}
+      rowKey={({ kind }) => kind}
+      columns={{
+        Task: ({ kind }) => TASKS[kind] ?? kind,
+        'Done well': (one) => (
+          <span className="stack-tight gap-1">
+            <Quality quality={one} />
+            <CellBar share={one.value} />
+          </span>
+        ),
+        Source: (one) => <span className="text-sm text-muted">{qualitySource(one)}</span>,
+      }}
+      lead={null}
+      long={['Source']}
+    />
+    <p className="px-inset pt-2 pb-4 text-sm text-muted">
+      The share of published tasks done well, ± one standard error, as <code>auto</code> counts it.{' '}
+      <Link to="/docs/$page" params={{ page: 'auto' }}>
+        How auto chooses
+      </Link>
+    </p>
+  </Panel>
 )
 
 function ModelSnippets({ model }: { model: CatalogModel }) {

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { SearchX } from 'lucide-react'
-import { useDeferredValue, useMemo } from 'react'
+import { Suspense, useDeferredValue, useMemo } from 'react'
+import { lazyPart } from '../api/lazy-part.ts'
 import { modelsQuery } from '../api/queries.ts'
-import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
-import { SelectField } from '../components/form/fields.tsx'
+import { EmptyState, QueryView, SkeletonLines } from '../components/feedback/messages.tsx'
+import { ChoiceField, SelectField } from '../components/form/fields.tsx'
 import { SitePage } from '../components/layout/page.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { plural } from '../lib/format.ts'
@@ -20,11 +21,18 @@ const ORDERS = [
   { value: 'newest', name: 'Newest' },
   { value: 'price', name: 'Price: low to high' },
   { value: 'dearest', name: 'Price: high to low' },
+  { value: 'quality', name: 'Quality' },
   { value: 'speed', name: 'Throughput' },
   { value: 'context', name: 'Context window' },
   { value: 'name', name: 'Name' },
 ]
+const VIEWS = [
+  { value: '', name: 'List' },
+  { value: 'chart', name: 'Price and quality' },
+]
 const BEST_MATCH = { value: '', name: 'Best match' }
+
+const PriceQuality = lazyPart(async () => (await import('./models/price-quality.tsx')).PriceQuality)
 
 /** The catalog with its prices: searched, filtered and sorted as the address says. */
 export function ModelsPage() {
@@ -60,6 +68,12 @@ export function ModelsPage() {
                 options={filters.q ? [BEST_MATCH, ...ORDERS] : ORDERS}
                 onChange={(sort) => change({ sort: (sort || undefined) as ModelFilters['sort'] })}
               />
+              <ChoiceField
+                label="View"
+                value={filters.view ?? ''}
+                options={VIEWS}
+                onChange={(view) => change({ view: view === 'chart' ? view : undefined })}
+              />
             </div>
             <div className="lg:sticky lg:top-20 lg:col-start-1 lg:row-span-2 lg:row-start-1">
               <ModelFilterForm models={models} filters={filters} onChange={change} />
@@ -80,7 +94,7 @@ function Found(props: {
   onChange: (changed: ModelFilters) => void
 }) {
   const { models, filters, onChange } = props
-  const { compare, ...shown } = filters
+  const { compare, view, ...shown } = filters
   // Typing stays quick while hundreds of rows are drawn.
   const deferred = useDeferredValue(JSON.stringify(shown))
   const found = useMemo(() => filterModels(models, JSON.parse(deferred) as ModelFilters), [models, deferred])
@@ -98,8 +112,22 @@ function Found(props: {
           </EmptyState>
         </div>
       ) : (
-        // Another search begins at its top again.
-        <ModelList key={deferred} models={found} compared={compared} onCompare={choose} />
+        <>
+          {view === 'chart' && (
+            <Suspense fallback={<SkeletonLines />}>
+              <PriceQuality models={found} all={models} />
+            </Suspense>
+          )}
+          {/* Another search begins at its top again. */}
+          <ModelList
+            key={deferred}
+            models={found}
+            compared={compared}
+            onCompare={choose}
+            order={shown.sort}
+            onOrder={(sort) => onChange({ sort })}
+          />
+        </>
       )}
       <CompareBar ids={compared} models={models} onChange={choose} />
     </>

@@ -41,7 +41,7 @@ export function PresetPage() {
           <>
             <div className="columns">
               <Panel title="Settings" padded>
-                <CodeBlock code={presetText(preset.settings)} of="the settings" />
+                <Settings settings={preset.settings} />
               </Panel>
               <Panel title="Use this preset" padded>
                 <Snippets apiKey={key?.hint ?? 'YOUR_API_KEY'} model={preset.model} />
@@ -54,6 +54,14 @@ export function PresetPage() {
     </>
   )
 }
+
+/** The text apart from the JSON, so that each can be copied as it is. */
+const Settings = ({ settings: { system, ...fields } }: Pick<PresetDetail, 'settings'>) => (
+  <>
+    <CodeBlock code={JSON.stringify(fields, null, 2)} of="the settings" />
+    {system && <CodeBlock code={system} of="the system prompt" />}
+  </>
+)
 
 function Actions({ preset }: { preset: PresetDetail }) {
   const { name } = preset

@@ -4,17 +4,21 @@ import { Bookmark, Plus } from 'lucide-react'
 import { presetsQuery, sessionQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
+import { useNewDialog } from '../components/form/use-new-dialog.ts'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { DataTable } from '../components/table/data-table.tsx'
 import { formatCount, formatMoment } from '../lib/format.ts'
+import { comparedIds } from '../lib/models/model-filters.ts'
 import { PresetDialog } from './presets/preset-dialog.tsx'
 
 /** The presets of the account: settings of calls under a name. */
 export function PresetsPage() {
   const query = useQuery(presetsQuery)
   const permissions = useQuery(sessionQuery).data?.permissions ?? []
-  const add = permissions.includes('integrations') && (
-    <Button icon={Plus} kind="primary" dialog={(close) => <PresetDialog onClose={close} />}>
+  const { given, isOpen, open, close } = useNewDialog()
+  const mayAdd = permissions.includes('integrations')
+  const add = mayAdd && (
+    <Button icon={Plus} kind="primary" onClick={open}>
       New preset
     </Button>
   )
@@ -26,6 +30,7 @@ export function PresetsPage() {
         description="Models, routing, limits and a system text under a name. Calls name the preset as their model, so you can change the settings without a release of your app."
         actions={add}
       />
+      {isOpen && mayAdd && <PresetDialog models={given === '1' ? [] : comparedIds(given)} onClose={close} />}
       <QueryView query={query}>
         {({ data }) => (
           <Panel title="Your presets">

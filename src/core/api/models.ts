@@ -8,6 +8,18 @@ const SPEED = {
   tokens_per_second: nullable(Type.Number()),
 }
 
+/** How well a model does a kind of task. */
+export const ModelQualityView = Type.Object({
+  /** Share of published tasks done well, 0 to 1. */
+  value: Type.Number(),
+  standard_error: Type.Number(),
+  /** `measured`: as published. Otherwise estimated from its other kinds, or from the version before it. */
+  basis: Type.Enum(['measured', 'other kinds', 'line']),
+  /** Who measured it, when, and at which effort; null of estimates. */
+  source: nullable(Type.String()),
+})
+export type ModelQualityView = Static<typeof ModelQualityView>
+
 /** The properties of a model besides its prices. */
 export const ModelFacts = Type.Object({
   id: Type.String(),
@@ -23,6 +35,8 @@ export const ModelFacts = Type.Object({
   deprecated_at: nullable(Type.String()),
   /** Rank by calls that named their model; 1 is the highest; null: no calls. */
   popularity: nullable(Type.Integer()),
+  /** At reasoning and at working with data; null: no figure is known. */
+  quality: nullable(ModelQualityView),
   ...SPEED,
 })
 export type ModelFacts = Static<typeof ModelFacts>
@@ -64,8 +78,8 @@ export type ModelProviderList = Static<typeof ModelProviderList>
 export const ModelDetails = Type.Object({
   /** The model's id in the catalog, even if an alias was requested. */
   id: Type.String(),
-  /** A paragraph made of the catalog's facts. */
-  description: Type.String(),
+  /** By kind of task, of those with a figure. */
+  quality: Type.Array(Type.Interface([ModelQualityView], { kind: Type.String() })),
   measured: Measured,
   /** Every UTC day of the measured period, oldest first; none while it is not available. */
   days: Type.Array(

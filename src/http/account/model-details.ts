@@ -1,20 +1,21 @@
 import { CALLS_MIN, type CallStats } from '../../billing/reports/model-stats-store.ts'
 import type { RateEntry } from '../../catalog/rate-history-store.ts'
 import type { ModelDetails } from '../../core/api/models.ts'
-import type { Model } from '../../core/catalog/catalog.ts'
-import { describeModel } from '../../core/catalog/model-description.ts'
+import type { CatalogSnapshot, Model } from '../../core/catalog/catalog.ts'
 import { formatRate, picoUsdPerToken } from '../../core/kernel/money.ts'
 import { DAY_MS, isoDay, isoTime } from '../../core/kernel/time.ts'
+import { qualityByKind } from './published-quality.ts'
 
 /** What the page of a model has besides the lists. `rates`: newest first; null if they cannot be read. */
 export function modelDetails(
+  catalog: Pick<CatalogSnapshot, 'autoLadder'>,
   model: Model,
   stats: CallStats | null,
   rates: readonly RateEntry[] | null,
 ): ModelDetails {
   return {
     id: model.id,
-    description: describeModel(model),
+    quality: qualityByKind(catalog, model),
     measured: stats && { from: isoTime(stats.range.fromMs), to: isoTime(stats.range.toMs) },
     days: stats ? daysOf(model, stats) : [],
     prices: rates && priceChanges(rates),

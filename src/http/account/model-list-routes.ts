@@ -20,6 +20,7 @@ import { cacheFigures } from '../account-api/offer-view.ts'
 import { acceptedEncoding, type CompressedText, compressedText } from '../compressed-text.ts'
 import { OfId } from '../page.ts'
 import { modelDetails } from './model-details.ts'
+import { publishedQuality } from './published-quality.ts'
 
 /** Past rates on the page of a model. */
 const RATES_MAX = 50
@@ -53,7 +54,7 @@ export const modelRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const rates = withTimeout(rateHistory(model.id, RATES_MAX), RATES_WAIT_MS, null, (error) =>
       request.log.warn({ err: error }, 'cannot read the rates of a model'),
     )
-    return modelDetails(model, await modelStats.stats(), await rates)
+    return modelDetails(catalog(), model, await modelStats.stats(), await rates)
   })
 
   const { hooks } = bySession(app, 'view')
@@ -82,7 +83,10 @@ function renderedOnce() {
 /** GET /console/api/models. Pure. */
 export function factsList(catalog: CatalogSnapshot, stats: CallStats | null): ModelFactsList {
   const ranks = ranksOf(stats)
-  const data = listedModels(catalog).map((model) => modelFacts(model, stats, ranks))
+  const data = listedModels(catalog).map((model) => ({
+    ...modelFacts(model, stats, ranks),
+    quality: publishedQuality(catalog, model, 'other'),
+  }))
   return { measured: measuredView(stats), data }
 }
 
@@ -101,7 +105,11 @@ function ranksOf(stats: CallStats | null): ReadonlyMap<string, number> {
   )
 }
 
-function modelFacts(model: Model, stats: CallStats | null, ranks: ReadonlyMap<string, number>): ModelFacts {
+function modelFacts(
+  model: Model,
+  stats: CallStats | null,
+  ranks: ReadonlyMap<string, number>,
+): Omit<ModelFacts, 'quality'> {
   const speed = stats?.models.get(model.id)
   return {
     id: model.id,

@@ -106,7 +106,7 @@ describe('a page of an account is accessible, loads from this host alone and rec
   })
 })
 
-test('the page of a model has its paragraph, what it can do, and its days as a chart and a table', async () => {
+test('the page of a model has its quality with the source, and its days as a chart and a table', async () => {
   const { page, context, watch } = await browser.open(stack.url)
   const days = [
     { day: '2027-01-30', first_token_ms: 321, tokens_per_second: 54.4, uptime: 0.995 },
@@ -117,7 +117,8 @@ test('the page of a model has its paragraph, what it can do, and its days as a c
   const body = JSON.stringify({ ...known, days } satisfies ModelDetails)
   await page.route(`**${address}`, (route) => route.fulfill({ contentType: 'application/json', body }))
   await page.goto(`${stack.url}/models/acme/swift`)
-  await page.getByText(known.description).waitFor()
+  const quality = page.getByRole('region', { name: 'Quality' })
+  await quality.getByRole('row', { name: /Reasoning and data \d+% ± \d+ A benchmark/ }).waitFor()
   const panel = page.getByRole('region', { name: 'Performance' })
   await panel.locator('svg circle').first().waitFor()
   await panel.getByRole('radio', { name: 'Uptime' }).check()

@@ -13,6 +13,8 @@ const model = {
   offers: [{ id: 'alpha/swift' }, { id: 'beta/swift' }],
 } as unknown as Model
 
+const catalog = { autoLadder: [] }
+
 const DAY = 20_000
 const stats: CallStats = {
   range: { fromMs: (DAY - 2) * DAY_MS + 5, toMs: DAY * DAY_MS + 5 },
@@ -33,12 +35,12 @@ const stats: CallStats = {
 }
 
 test('has every day of the period, with the uptime over all offers where attempts are enough', () => {
-  expect(modelDetails(model, stats, []).days).toEqual([
+  expect(modelDetails(catalog, model, stats, []).days).toEqual([
     { day: '2024-10-02', first_token_ms: null, tokens_per_second: null, uptime: null },
     { day: '2024-10-03', first_token_ms: null, tokens_per_second: null, uptime: null },
     { day: '2024-10-04', first_token_ms: 120, tokens_per_second: 44, uptime: 9 / 12 },
   ])
-  expect(modelDetails(model, null, null)).toMatchObject({ measured: null, days: [], prices: null })
+  expect(modelDetails(catalog, model, null, null)).toMatchObject({ measured: null, days: [], prices: null })
 })
 
 test('leaves changes of the list price alone out of the prices', () => {
@@ -51,7 +53,7 @@ test('leaves changes of the list price alone out of the prices', () => {
       effectiveAt: new Date(day * DAY_MS),
     }) as RateEntry
   const rates = [rate('b', 3_000_000n, 3), rate('b', 3_000_000n, 2), rate('a', 1_000_000n, 1)]
-  expect(modelDetails(model, null, rates).prices).toEqual([
+  expect(modelDetails(catalog, model, null, rates).prices).toEqual([
     { since: '1970-01-03T00:00:00.000Z', prompt: '3.00', completion: '2.00', units: null },
     { since: '1970-01-02T00:00:00.000Z', prompt: '1.00', completion: '2.00', units: null },
   ])

@@ -1,5 +1,5 @@
 import { type KeyboardEvent, type PointerEvent, type RefObject, useEffect, useRef, useState } from 'react'
-import { axisMarks, columnAt, columnPlaces, lineRuns } from '../../lib/chart-scale.ts'
+import { axisMarks, columnAt, columnPlaces, lineRuns, stepOf } from '../../lib/chart-scale.ts'
 
 export interface ChartPoint {
   /** Names the point; its label is made of it. */
@@ -61,16 +61,9 @@ export function TimeChart(props: TimeChartProps & { label: string }) {
       ),
     )
   const onKeyDown = (event: KeyboardEvent) => {
-    const before = active ?? last + 1
-    const moved: Record<string, number | null> = {
-      ArrowLeft: Math.max(0, before - 1),
-      ArrowRight: Math.min(last, (active ?? -1) + 1),
-      Home: 0,
-      End: last,
-      Escape: null,
-    }
+    const moved = stepOf(event.key, active, last)
     if (event.key === 'Enter' && shown) onPick?.(shown.at)
-    else if (event.key in moved) setActive(moved[event.key] ?? null)
+    else if (moved !== undefined) setActive(moved)
     else return
     event.preventDefault()
   }
@@ -101,7 +94,7 @@ export function TimeChart(props: TimeChartProps & { label: string }) {
 }
 
 /** The width of an element in pixels, also after it changes; 0 before it is known. */
-function useWidth(element: RefObject<HTMLElement | null>): number {
+export function useWidth(element: RefObject<HTMLElement | null>): number {
   const [width, setWidth] = useState(0)
   useEffect(() => {
     const observer = new ResizeObserver(([entry]) => setWidth(entry?.contentRect.width ?? 0))
@@ -135,7 +128,7 @@ function scaleOf({ points, formatValue, formatLabel, isWhole = false }: TimeChar
 let measuring: CanvasRenderingContext2D | null | undefined
 
 /** The width of a label in pixels. */
-function textWidth(text: string): number {
+export function textWidth(text: string): number {
   measuring ??= document.createElement('canvas').getContext('2d')
   if (!measuring) return 7 * text.length
   measuring.font = `12px ${getComputedStyle(document.body).fontFamily}`

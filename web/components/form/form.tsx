@@ -67,6 +67,17 @@ export interface BoundField {
   error: string | null
 }
 
+/** The input of a declared field. */
+export function FieldInput({ spec, bound }: { spec: FieldSpec; bound: BoundField }) {
+  const { initial: _, check: __, exact: ___, required, options, ...shown } = spec
+  const { label, hint, disabled = false } = shown
+  return options ? (
+    <SelectField {...{ label, hint, disabled, options }} {...bound} />
+  ) : (
+    <TextField {...shown} {...bound} required={required !== undefined} />
+  )
+}
+
 /** The fields of a form on screen, for a layout of its own. */
 export interface FormFields<Name extends string> {
   /** The declared field; `more` has what depends on other values. */
@@ -133,15 +144,9 @@ export function useForm<Name extends string, Result = unknown>(options: FormOpti
     onChange: (text) => setValues((before) => ({ ...before, [name]: text })),
     error: (isChecked && problems[name]) || (param === name && error ? error.message : null),
   })
-  const input = (name: Name, more: Partial<FieldSpec> = {}) => {
-    const { initial: _, check: __, exact: ___, required, options, ...shown } = { ...fields[name], ...more }
-    const { label, hint, disabled = false } = shown
-    return options ? (
-      <SelectField key={name} {...{ label, hint, disabled, options }} {...field(name)} />
-    ) : (
-      <TextField key={name} {...shown} {...field(name)} required={required !== undefined} />
-    )
-  }
+  const input = (name: Name, more: Partial<FieldSpec> = {}) => (
+    <FieldInput key={name} spec={{ ...fields[name], ...more }} bound={field(name)} />
+  )
   return {
     values,
     error,

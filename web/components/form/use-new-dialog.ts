@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 
-/** Whether the dialog with which a page adds something is open, which its address says (`?new=1`), and what opens it. */
+/** Whether the dialog with which a page adds something is open, which its address says (`?new=1`), and what opens it. `given`: what the address has there. */
 export function useNewDialog() {
   const search: { new?: string } = useSearch({ strict: false })
   const navigate = useNavigate()
@@ -11,5 +11,10 @@ export function useNewDialog() {
       replace: true,
       resetScroll: false,
     })
-  return { isOpen: search.new !== undefined, open: () => show(true), close: () => show(false) }
+  return {
+    given: search.new,
+    isOpen: search.new !== undefined,
+    open: () => show(true),
+    close: () => show(false),
+  }
 }

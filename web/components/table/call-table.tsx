@@ -4,6 +4,7 @@ import type { ReactNode } from 'react'
 import type { AccountCall, CallSort, Generation, OperatorCall } from '../../../src/core/api/calls.ts'
 import { labelTexts } from '../../lib/calls/call-labels.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
+import { bareName } from '../../lib/models/model-catalog.ts'
 import { unitCount } from '../../lib/models/unit-prices.ts'
 import { Money } from '../text/money.tsx'
 import { Moment, StateBadge } from '../text/values.tsx'
@@ -104,6 +105,7 @@ export const accountCallRow = (call: AccountCall, keyNames?: ReadonlyMap<string,
   ...call,
   ...call.timings,
   to: '/calls/$id',
+  model: bareName(call.model),
   labels: labelTexts(call.labels),
   at: call.timings.admitted_at,
   isLogged: call.prompt_log_until !== undefined,

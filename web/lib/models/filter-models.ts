@@ -48,6 +48,7 @@ const COMPARE: Record<ModelOrder, Compare> = {
   newest,
   price: (a, b) => unitsLast(a, b) || blended(a) - blended(b) || byName(a, b),
   dearest: (a, b) => unitsLast(a, b) || blended(b) - blended(a) || byName(a, b),
+  quality: (a, b) => (b.quality?.value ?? -1) - (a.quality?.value ?? -1) || byName(a, b),
   speed: (a, b) => (b.tokens_per_second ?? -1) - (a.tokens_per_second ?? -1) || byName(a, b),
   context: (a, b) => b.context_length - a.context_length || byName(a, b),
   name: byName,

@@ -27,6 +27,7 @@ const unknownFacts = ({ id, vendor }: PricingFeedEntry): ModelFacts => ({
   released_at: null,
   deprecated_at: null,
   popularity: null,
+  quality: null,
   first_token_ms: null,
   tokens_per_second: null,
 })
@@ -34,8 +35,11 @@ const unknownFacts = ({ id, vendor }: PricingFeedEntry): ModelFacts => ({
 const SUFFIX = /:(?:nitro|floor|exacto)$/
 const BARE_ALIAS = /^openai\/(?=[^/]+$)/
 
+/** A name of a call in its one form: that of OpenAI's models is bare. */
+export const bareName = (name: string): string => name.replace(BARE_ALIAS, '')
+
 /** The id behind a name of a call: without a routing suffix, and bare for `openai/<id>`. */
-export const canonicalId = (name: string): string => name.replace(SUFFIX, '').replace(BARE_ALIAS, '')
+export const canonicalId = (name: string): string => bareName(name.replace(SUFFIX, ''))
 
 /** The model of an id as calls may spell it; undefined if there is none. */
 export function findModel<Model extends { id: string }>(

@@ -26,6 +26,10 @@ export const costOfThousand = ({ prompt, completion, unit }: CatalogModel, size:
     ? (rateNumber(prompt) * size.prompt + rateNumber(completion) * size.completion) / 1_000
     : null
 
+/** An amount of USD in three digits, for choosing. */
+export const roundedUsd = (usd: number): string =>
+  usd.toLocaleString('en-US', { maximumSignificantDigits: 3 })
+
 /** Where a value stands among those of a row. */
 export interface Standing {
   /** Better than all that differ from it; none is where all are equal or only one is known. */

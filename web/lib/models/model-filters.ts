@@ -1,4 +1,13 @@
-export const MODEL_ORDERS = ['popular', 'newest', 'price', 'dearest', 'speed', 'context', 'name'] as const
+export const MODEL_ORDERS = [
+  'popular',
+  'newest',
+  'price',
+  'dearest',
+  'quality',
+  'speed',
+  'context',
+  'name',
+] as const
 export type ModelOrder = (typeof MODEL_ORDERS)[number]
 
 /** Models that a comparison shows side by side, at most. */
@@ -22,6 +31,8 @@ export interface ModelFilters {
   open_weights?: boolean
   /** Also those that no provider here serves. */
   all?: boolean
+  /** The picture of prices and quality above the list. */
+  view?: 'chart'
   /** Absent: how well a model fits the search, else how much it is used. */
   sort?: ModelOrder
   /** Ids of models chosen for a comparison, separated by commas. */
@@ -48,6 +59,7 @@ export function readModelFilters(search: Record<string, unknown>): ModelFilters 
     zdr: isTrue(search.zdr),
     open_weights: isTrue(search.open_weights),
     all: isTrue(search.all),
+    view: search.view === 'chart' ? 'chart' : undefined,
     sort,
     compare: comparedIds(text(search.compare, COMPARE_LENGTH_MAX)).join(',') || undefined,
   })

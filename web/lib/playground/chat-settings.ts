@@ -38,7 +38,8 @@ export const NO_SETTINGS: ChatSettings = {
 /** The settings that are one text each. */
 export type TextSetting = Exclude<keyof ChatSettings, 'models' | 'response_format'>
 
-const TEXT_SETTINGS: readonly TextSetting[] = [
+/** Those of them that presets have, too. */
+export const SAMPLING_SETTINGS = [
   'system',
   'temperature',
   'top_p',
@@ -46,9 +47,10 @@ const TEXT_SETTINGS: readonly TextSetting[] = [
   'stop',
   'seed',
   'reasoning_effort',
-  'schema',
-  'tools',
-]
+] as const satisfies readonly TextSetting[]
+export type SamplingSetting = (typeof SAMPLING_SETTINGS)[number]
+
+export const TEXT_SETTINGS: readonly TextSetting[] = [...SAMPLING_SETTINGS, 'schema', 'tools']
 
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 

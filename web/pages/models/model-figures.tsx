@@ -1,4 +1,9 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { ModelQualityView } from '../../../src/core/api/models.ts'
+import { sessionQuery } from '../../api/queries.ts'
 import { formatCount } from '../../lib/format.ts'
+import { qualitySource, qualityText } from '../../lib/models/model-quality.ts'
 
 /** A number of tokens. */
 export const TokenCount = ({ count }: { count: number }) => (
@@ -24,3 +29,30 @@ export const Throughput = ({ perSecond }: { perSecond: number | null }) =>
       {perSecond < 10 ? perSecond.toFixed(1) : formatCount(Math.round(perSecond))} tokens/s
     </span>
   )
+
+/** The share of published tasks done well with its error, or a dash. Its source is below it or shown by the pointer. */
+export const Quality = (props: { quality: ModelQualityView | null; hasSource?: boolean }) => {
+  const { quality, hasSource = false } = props
+  if (!quality) return '–'
+  const source = qualitySource(quality)
+  return (
+    <span className="stack-tight">
+      <span className="whitespace-nowrap tabular-nums" title={source}>
+        {qualityText(quality)}
+      </span>
+      {hasSource && <span className="text-xs text-muted">{source}</span>}
+    </span>
+  )
+}
+
+/** Opens the form of a new preset with some models, for those who may save one. */
+export function UseInPreset({ models }: { models: string[] }) {
+  const { data: session } = useQuery(sessionQuery)
+  return (
+    session?.permissions.includes('integrations') && (
+      <Link to="/presets" search={{ new: models.join(',') }} className="button">
+        Use in preset
+      </Link>
+    )
+  )
+}

@@ -39,7 +39,7 @@ export function ModelFilterForm(props: {
 }) {
   const { models, filters, onChange } = props
   const [isOpen, setIsOpen] = useState(false)
-  const set = Object.keys(filters).filter((name) => !['q', 'sort', 'compare'].includes(name))
+  const set = Object.keys(filters).filter((name) => !['q', 'sort', 'view', 'compare'].includes(name))
   const select = (label: string, name: ValueFilter, options: readonly SelectOption[]) => (
     <SelectField
       label={label}

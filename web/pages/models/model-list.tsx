@@ -6,12 +6,22 @@ import { Code } from '../../components/text/code.tsx'
 import { Badge } from '../../components/text/values.tsx'
 import { formatCount, formatDate, formatTokens, rateNumber } from '../../lib/format.ts'
 import { type CatalogModel, hasWindow } from '../../lib/models/model-catalog.ts'
-import { COMPARED_MAX } from '../../lib/models/model-filters.ts'
+import { COMPARED_MAX, type ModelOrder } from '../../lib/models/model-filters.ts'
 import { unitPer, unitPrice } from '../../lib/models/unit-prices.ts'
+import { Quality } from './model-figures.tsx'
 
 /** Few at first, since every search draws them again. */
 const FIRST = 20
 const PAGE = 50
+
+/** The order that the head of a column chooses. */
+const COLUMNS = {
+  Model: 'name',
+  Output: 'price',
+  Context: 'context',
+  'Tokens/s': 'speed',
+  Quality: 'quality',
+} satisfies Record<string, ModelOrder>
 
 /** Models by the page; a row leads to the model, its checkbox chooses it for a comparison. */
 export function ModelList(props: {
@@ -19,15 +29,18 @@ export function ModelList(props: {
   /** Ids of the models chosen for a comparison. */
   compared: string[]
   onCompare: (ids: string[]) => void
+  order: ModelOrder | undefined
+  onOrder: (order: ModelOrder) => void
 }) {
-  const { models, compared, onCompare } = props
+  const { models, compared, onCompare, order, onOrder } = props
   const [shown, setShown] = useState(FIRST)
   const left = models.length - shown
   // A tag that most models have does not help to choose.
   const showsZdr = models.filter(({ zdr }) => zdr).length * 2 < models.length
   return (
     <div>
-      <div className="panel overflow-hidden">
+      {/* The page has a choice of its own above the list. */}
+      <div className="panel overflow-hidden [&_.table-sort-choice]:hidden">
         <DataTable
           caption="Models"
           rows={models.slice(0, shown)}
@@ -40,6 +53,13 @@ export function ModelList(props: {
             },
             nameOf: ({ name }) => `Compare ${name}`,
             hasAll: false,
+          }}
+          sort={{
+            columns: COLUMNS,
+            by: (order === 'dearest' ? 'price' : order) ?? '',
+            isAscending: order === 'price' || order === 'name',
+            onSort: (by, isAscending) =>
+              onOrder(by === 'price' && !isAscending ? 'dearest' : (by as ModelOrder)),
           }}
           columns={{
             Model: (model) => <Name model={showsZdr ? model : { ...model, zdr: false }} />,
@@ -57,8 +77,9 @@ export function ModelList(props: {
               ),
             'Tokens/s': ({ tokens_per_second: rate }) =>
               rate === null ? '–' : formatCount(Math.round(rate)),
+            Quality: ({ quality }) => <Quality quality={quality} />,
           }}
-          numeric={['Input', 'Output', 'Context', 'Tokens/s']}
+          numeric={['Input', 'Output', 'Context', 'Tokens/s', 'Quality']}
           lead={null}
           brief={['Input', 'Output', 'Context']}
         />
@@ -130,13 +151,13 @@ export function ModelTags({ model }: { model: CatalogModel }) {
     <span className="row gap-1">
       {model.status === 'unavailable' && <Badge tone="warn">unavailable</Badge>}
       {deprecatedAt && <Badge tone="warn">Deprecated · shuts down {formatDate(deprecatedAt)}</Badge>}
-      {model.kind && <Badge tone="accent">{model.kind}</Badge>}
+      {model.kind && <Badge>{model.kind}</Badge>}
       {model.zdr && (
         <Badge>
           <abbr title="zero data retention">ZDR</abbr>
         </Badge>
       )}
-      {model.open_weights && <Badge tone="accent">open weights</Badge>}
+      {model.open_weights && <Badge>open weights</Badge>}
       {others.map((modality) => (
         <Badge key={modality}>{modality}</Badge>
       ))}

@@ -1,8 +1,7 @@
 import { Link } from '@tanstack/react-router'
-import { Bookmark, Code, History as HistoryIcon, Plus, SlidersHorizontal, SquarePen } from 'lucide-react'
+import { Bookmark, Code, History as HistoryIcon, SlidersHorizontal, SquarePen } from 'lucide-react'
 import { type ReactNode, type RefObject, Suspense, useEffect, useRef, useState } from 'react'
 import { lazyPart } from '../../api/lazy-part.ts'
-import { Button } from '../../components/form/button.tsx'
 import { readDraft, useDraft } from '../../lib/form-drafts.ts'
 import { type CatalogModel, findModel } from '../../lib/models/model-catalog.ts'
 import {
@@ -20,7 +19,7 @@ import {
   withTurn,
 } from '../../lib/playground/conversation.ts'
 import { Composer } from './composer.tsx'
-import { ModelDialog, ModelPicker } from './model-picker.tsx'
+import { ModelChoices } from './model-picker.tsx'
 import { CHAT_PATH } from './run-chat.ts'
 import { TurnView } from './turn-view.tsx'
 import { type ConversationControl, useConversation } from './use-conversation.ts'
@@ -59,7 +58,13 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
   return (
     <div className="stack">
       <div className="spread gap-y-2">
-        <Models settings={settings} models={models} onChange={control.setSettings} />
+        <ModelChoices
+          chosen={settings.models}
+          max={MODELS_MAX}
+          add="Compare"
+          models={models}
+          onChange={(chosen) => control.setSettings({ ...settings, models: chosen })}
+        />
         <div className="row gap-1">
           <Tool
             label="Settings"
@@ -169,55 +174,6 @@ function Tool(props: {
         {children}
       </span>
     </button>
-  )
-}
-
-function Models(props: {
-  settings: ChatSettings
-  models: readonly CatalogModel[]
-  onChange: (settings: ChatSettings) => void
-}) {
-  const { settings, models, onChange } = props
-  const [isAdding, setIsAdding] = useState(false)
-  const row = useRef<HTMLFieldSetElement>(null)
-  const change = (chosen: string[]) => onChange({ ...settings, models: chosen })
-  return (
-    <fieldset ref={row} tabIndex={-1} aria-label="Models" className="row min-w-0 gap-2">
-      {settings.models.map((model, index) => (
-        <ModelPicker
-          // biome-ignore lint/suspicious/noArrayIndexKey: models keep their order
-          key={index}
-          label={settings.models.length > 1 ? `Model ${index + 1}` : 'Model'}
-          model={model}
-          models={models}
-          onChange={(picked) => change(settings.models.with(index, picked))}
-          onRemove={
-            settings.models.length > 1
-              ? () => {
-                  row.current?.focus()
-                  change(settings.models.filter((_, at) => at !== index))
-                }
-              : undefined
-          }
-        />
-      ))}
-      {settings.models.length < MODELS_MAX && (
-        <Button icon={Plus} kind="quiet" size="small" onClick={() => setIsAdding(true)}>
-          Compare
-        </Button>
-      )}
-      {isAdding && (
-        <ModelDialog
-          title="Compare with"
-          models={models}
-          onClose={() => setIsAdding(false)}
-          onPick={(picked) => {
-            change([...settings.models, picked])
-            setIsAdding(false)
-          }}
-        />
-      )}
-    </fieldset>
   )
 }
 

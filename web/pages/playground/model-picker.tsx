@@ -1,5 +1,5 @@
-import { ChevronDown, X } from 'lucide-react'
-import { memo, useDeferredValue, useState } from 'react'
+import { ChevronDown, Plus, X } from 'lucide-react'
+import { memo, useDeferredValue, useRef, useState } from 'react'
 import { DialogBox } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
@@ -10,8 +10,59 @@ import { unitPriceText } from '../../lib/models/unit-prices.ts'
 
 const SHOWN_MAX = 20
 
+/** One to `max` models, each with a picker. `add`: the button for a further one. */
+export function ModelChoices(props: {
+  chosen: readonly string[]
+  max: number
+  add: string
+  models: readonly CatalogModel[]
+  onChange: (chosen: string[]) => void
+}) {
+  const { chosen, max, add, models, onChange } = props
+  const [isAdding, setIsAdding] = useState(false)
+  const row = useRef<HTMLFieldSetElement>(null)
+  return (
+    <fieldset ref={row} tabIndex={-1} aria-label="Models" className="row min-w-0 gap-2">
+      {chosen.map((model, index) => (
+        <ModelPicker
+          // biome-ignore lint/suspicious/noArrayIndexKey: models keep their order
+          key={index}
+          label={chosen.length > 1 ? `Model ${index + 1}` : 'Model'}
+          model={model}
+          models={models}
+          onChange={(picked) => onChange(chosen.with(index, picked))}
+          onRemove={
+            chosen.length > 1
+              ? () => {
+                  row.current?.focus()
+                  onChange(chosen.filter((_, at) => at !== index))
+                }
+              : undefined
+          }
+        />
+      ))}
+      {chosen.length < max && (
+        <Button icon={Plus} kind="quiet" size="small" onClick={() => setIsAdding(true)}>
+          {add}
+        </Button>
+      )}
+      {isAdding && (
+        <ModelDialog
+          title={add}
+          models={models}
+          onClose={() => setIsAdding(false)}
+          onPick={(picked) => {
+            onChange([...chosen, picked])
+            setIsAdding(false)
+          }}
+        />
+      )}
+    </fieldset>
+  )
+}
+
 /** A button with the name of a model, which opens a search for another. `onRemove`: it can also be taken away. */
-export function ModelPicker(props: {
+function ModelPicker(props: {
   label: string
   model: string
   models: readonly CatalogModel[]
@@ -57,7 +108,7 @@ const priceOf = ({ kind, unit, units, prompt, completion }: CatalogModel): strin
 }
 
 /** Searches the models that are available. What was typed can be used as it is, since ids take suffixes such as `:floor`. */
-export function ModelDialog(props: {
+function ModelDialog(props: {
   title: string
   models: readonly CatalogModel[]
   onPick: (model: string) => void
@@ -74,6 +125,8 @@ export function ModelDialog(props: {
         className="stack"
         onSubmit={(event) => {
           event.preventDefault()
+          // It may be opened by a field of another form.
+          event.stopPropagation()
           const found = filterModels(models, { q: typed })
           // Also with a suffix, or as `openai/<id>`.
           const isKnown = typed === 'auto' || found.some(({ id }) => id === canonicalId(typed))

@@ -1,15 +1,14 @@
 import { Button } from '../../components/form/button.tsx'
 import { SelectField, TextField } from '../../components/form/fields.tsx'
+import { FieldInput } from '../../components/form/form.tsx'
 import {
   type ChatSettings,
   NO_SETTINGS,
-  REASONING_EFFORTS,
   settingsProblems,
   type TextSetting,
 } from '../../lib/playground/chat-settings.ts'
+import { SAMPLING_FIELDS, SamplingFields } from './sampling-fields.tsx'
 
-const DEFAULT = { value: '', name: 'Model default' }
-const EFFORTS = [DEFAULT, ...REASONING_EFFORTS.map((value) => ({ value, name: value }))]
 const FORMATS = [
   { value: '', name: 'Text' },
   { value: 'json_object', name: 'JSON object' },
@@ -44,23 +43,7 @@ export function SettingsPanel(props: { settings: ChatSettings; onChange: (settin
     // The conversation stays in sight below it.
     <section className="panel max-h-[45dvh] overflow-y-auto" aria-label="Settings">
       <div className="panel-body">
-        <TextField label="System prompt" {...field('system')} rows={3} placeholder="None" />
-        <div className="columns gap-4 [--column:8.5rem]">
-          <TextField
-            label="Temperature"
-            {...field('temperature')}
-            inputMode="decimal"
-            placeholder="Default"
-          />
-          <TextField label="Top P" {...field('top_p')} inputMode="decimal" placeholder="Default" />
-          <TextField
-            label="Max output tokens"
-            {...field('max_tokens')}
-            inputMode="numeric"
-            placeholder="Model maximum"
-          />
-          <TextField label="Seed" {...field('seed')} inputMode="numeric" placeholder="None" />
-          <SelectField label="Reasoning effort" {...field('reasoning_effort')} options={EFFORTS} />
+        <SamplingFields input={(name) => <FieldInput spec={SAMPLING_FIELDS[name]} bound={field(name)} />}>
           <SelectField
             label="Response format"
             value={settings.response_format}
@@ -69,7 +52,7 @@ export function SettingsPanel(props: { settings: ChatSettings; onChange: (settin
             }
             options={FORMATS}
           />
-        </div>
+        </SamplingFields>
         {settings.response_format === 'json_schema' && (
           <TextField
             label="JSON schema"
@@ -78,7 +61,6 @@ export function SettingsPanel(props: { settings: ChatSettings; onChange: (settin
             placeholder='{"type": "object", "properties": {…}}'
           />
         )}
-        <TextField label="Stop sequences" hint="One per line, at most 4." {...field('stop')} rows={2} />
         <TextField
           label="Tools"
           hint="A JSON array of functions. When the model calls one, you enter its result."
