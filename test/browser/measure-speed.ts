@@ -24,7 +24,11 @@ const PAGES: ReadonlyArray<{ path: string; isSignedIn?: true; act: (page: Page) 
       await page.getByLabel('Search models').pressSequentially('claude')
     },
   },
-  { path: '/calls/CALL', isSignedIn: true, act: (page) => page.getByRole('link', { name: '← Usage' }).click() },
+  {
+    path: '/calls/CALL',
+    isSignedIn: true,
+    act: (page) => page.getByRole('link', { name: '← Usage' }).click(),
+  },
   { path: '/usage', isSignedIn: true, act: (page) => page.getByLabel('Group by').selectOption({ index: 1 }) },
 ]
 

@@ -50,7 +50,7 @@ export const SAMPLING_SETTINGS = [
 ] as const satisfies readonly TextSetting[]
 export type SamplingSetting = (typeof SAMPLING_SETTINGS)[number]
 
-export const TEXT_SETTINGS: readonly TextSetting[] = [...SAMPLING_SETTINGS, 'schema', 'tools']
+const TEXT_SETTINGS: readonly TextSetting[] = [...SAMPLING_SETTINGS, 'schema', 'tools']
 
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
