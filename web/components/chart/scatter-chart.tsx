@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from 'react'
 import { axisMarks, logMarks, nearestPoint, stepOf } from '../../lib/chart-scale.ts'
-import { textWidth, useWidth } from './time-chart.tsx'
+import { textWidth, useWidth } from './chart-width.ts'
 
 export interface ScatterPoint {
   id: string

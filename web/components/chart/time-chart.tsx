@@ -1,5 +1,6 @@
-import { type KeyboardEvent, type PointerEvent, type RefObject, useEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, type PointerEvent, useRef, useState } from 'react'
 import { axisMarks, columnAt, columnPlaces, lineRuns, stepOf } from '../../lib/chart-scale.ts'
+import { textWidth, useWidth } from './chart-width.ts'
 
 export interface ChartPoint {
   /** Names the point; its label is made of it. */
@@ -93,17 +94,6 @@ export function TimeChart(props: TimeChartProps & { label: string }) {
   )
 }
 
-/** The width of an element in pixels, also after it changes; 0 before it is known. */
-export function useWidth(element: RefObject<HTMLElement | null>): number {
-  const [width, setWidth] = useState(0)
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setWidth(entry?.contentRect.width ?? 0))
-    observer.observe(element.current!)
-    return () => observer.disconnect()
-  }, [element])
-  return width
-}
-
 type Scale = ReturnType<typeof scaleOf>
 
 /** Where everything is drawn: the axis has the room that its widest label needs. */
@@ -123,16 +113,6 @@ function scaleOf({ points, formatValue, formatLabel, isWhole = false }: TimeChar
     /** Every so many points have a label. */
     every: Math.max(1, Math.ceil((points.length * label) / Math.max(1, width - left))),
   }
-}
-
-let measuring: CanvasRenderingContext2D | null | undefined
-
-/** The width of a label in pixels. */
-export function textWidth(text: string): number {
-  measuring ??= document.createElement('canvas').getContext('2d')
-  if (!measuring) return 7 * text.length
-  measuring.font = `12px ${getComputedStyle(document.body).fontFamily}`
-  return measuring.measureText(text).width
 }
 
 /** The values of a point, on the side of it that has room. */
