@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 /** Lines of all files that the way of a call imports, types included. It is lowered with them; a commit that raises it says why. */
-const LINES_MAX = 40_100
+const LINES_MAX = 39_200
 const FILE = /`([\w./-]+\.(?:ts|lua))`/g
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g
 
