@@ -217,7 +217,7 @@ describe('the order of checks', () => {
       jobs: await stack.redis.get(`${queuePrefix(0)}:dispatch:events:length`),
       dispatched: await stack.redis.xlen(`${queuePrefix(0)}:dispatch:events`),
       settlements: await stack.redis.xlen(`${queuePrefix(0)}:settlement:events`),
-      accounts: await stack.redis.keys(accountKeys('*').record),
+      accounts: (await stack.redis.keys(accountKeys('*').record)).sort(),
       held: await stack.redis.hget(accountKeys(owner.accountId).record, 'held'),
       records: await stack.postgres.callRecord.count(),
       upstream: stack.providers.log.received,

@@ -4,7 +4,7 @@ import {
   agentSettings,
   codexConfig,
 } from '../../src/core/api/agent-settings.ts'
-import { shellQuoted } from './snippets.ts'
+import { shellQuoted } from './curl-call.ts'
 
 /**
  * The shell commands that point an agent at the gateway. docs/agents.md shows them, the console fills them in, and

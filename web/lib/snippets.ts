@@ -1,12 +1,4 @@
-/** What a snippet is about. */
-export interface SnippetFacts {
-  /** The gateway's address without a path: the page's own origin. */
-  origin: string
-  /** Shown in full only where it was just made. */
-  apiKey: string
-  model: string
-  prompt?: string
-}
+import { curlCall, SNIPPET_PROMPT, type SnippetFacts } from './curl-call.ts'
 
 export type SnippetLanguage = 'curl' | 'javascript' | 'python'
 
@@ -16,18 +8,13 @@ export const SNIPPET_LANGUAGES: ReadonlyArray<{ id: SnippetLanguage; name: strin
   { id: 'python', name: 'Python' },
 ]
 
-export const SNIPPET_PROMPT = 'Why do trains need shunting yards?'
-
 /** A first call, ready to paste. Values are quoted for their language, so none can break out of its string. */
 export function snippet(language: SnippetLanguage, facts: SnippetFacts): string {
   const { origin, apiKey, model, prompt = SNIPPET_PROMPT } = facts
   const quoted = (text: string) => JSON.stringify(text)
   switch (language) {
     case 'curl':
-      return `curl ${shellQuoted(`${origin}/v1/chat/completions`)} \\
-  -H ${shellQuoted(`Authorization: Bearer ${apiKey}`)} \\
-  -H 'Content-Type: application/json' \\
-  -d ${shellQuoted(JSON.stringify({ model, messages: [{ role: 'user', content: prompt }] }))}`
+      return curlCall(facts)
     case 'javascript':
       return `import OpenAI from 'openai'
 
@@ -54,6 +41,3 @@ completion = client.chat.completions.create(
 print(completion.choices[0].message.content)`
   }
 }
-
-/** For a POSIX shell: nothing inside single quotes means anything but a single quote. */
-export const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

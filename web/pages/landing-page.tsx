@@ -5,9 +5,9 @@ import { gatewayQuery, sessionQuery } from '../api/queries.ts'
 import { usePageTitle } from '../components/layout/page.tsx'
 import { CodeBlock } from '../components/text/copy.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
+import { curlCall } from '../lib/curl-call.ts'
 import { formatAmount, plural } from '../lib/format.ts'
 import { gatewayAddress } from '../lib/gateway-address.ts'
-import { snippet } from '../lib/snippets.ts'
 
 /** The first page of a visit loads no font for the few lines in it. */
 const SYSTEM_MONO = '[--font-mono:ui-monospace,monospace]'
@@ -65,7 +65,7 @@ export function LandingPage() {
             <CatalogCount />
           </div>
           <CodeBlock
-            code={snippet('curl', { origin, apiKey: 'sk-sy-…', model: 'auto' })}
+            code={curlCall({ origin, apiKey: 'sk-sy-…', model: 'auto' })}
             of="a first call with curl"
           />
         </div>

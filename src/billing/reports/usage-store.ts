@@ -2,6 +2,7 @@ import type { UsageGroup } from '../../core/api/usage.ts'
 import { type GroupScope, isGroupScope } from '../../core/billing/group-scopes.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
 import { isoDay } from '../../core/kernel/time.ts'
+import { withCustomPlans } from '../../platform/postgres/custom-plans.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { ACCOUNT_USAGE, accountUsageValues } from './account-usage.ts'
 
@@ -37,13 +38,17 @@ const GROUPS: Record<Exclude<UsageGroup, GroupScope>, string> = {
 /** Groups of a scope with a row each. */
 const GROUPS_MAX = 100
 
-/** The calls of an account in a period with their group of the scope `$4`, which totals do not have. */
-const GROUPED_CALLS = `usage AS (
+/** Calls of a period that are read for groups of a scope, which totals do not have. */
+export const CALLS_BY_GROUP_MAX = 50_000
+
+/** The calls of an account in a period with their group of the scope `$4`. */
+const GROUPED_CALLS = `latest AS (
   SELECT (SELECT substr(holder, length($4) + 2) FROM jsonb_array_elements_text(labels -> 'groups') AS holder
           WHERE starts_with(holder, $4 || ':') LIMIT 1) AS holder,
          1 AS calls, prompt_tokens, completion_tokens, charge_pico
   FROM call_records WHERE account_id = $1 AND admitted_at_ms >= $2::bigint AND admitted_at_ms < $3::bigint
-)`
+  ORDER BY admitted_at_ms DESC LIMIT ${CALLS_BY_GROUP_MAX + 1}
+), usage AS (SELECT * FROM latest)`
 
 /** Sums are text, which no driver rounds. The total comes first, also when there are no calls. */
 const usageSql = (usage: string, group: string, rowsMax: number) => `
@@ -68,22 +73,23 @@ export function createUsageStore(postgres: Postgres) {
   return {
     /**
      * Sums the settled calls of an account that were admitted in a period. Null when there are more groups than
-     * `rowsMax`. Groups of a scope come by cost, and calls in none of them last.
+     * `rowsMax`, or for groups of a scope more calls than CALLS_BY_GROUP_MAX. Those come by cost, and calls in none last.
      */
     async usage(accountId: string, { fromMs, toMs }: TimeRange, group: UsageGroup, rowsMax: number) {
-      const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
-        ...(isGroupScope(group)
-          ? ([
+      const [total, ...rows] = await (isGroupScope(group)
+        ? withCustomPlans(postgres, (transaction) =>
+            transaction.$queryRawUnsafe<Row[]>(
               usageSql(GROUPED_CALLS, 'holder', rowsMax),
               ...[accountId, BigInt(fromMs), BigInt(toMs), group],
-            ] as const)
-          : ([
-              usageSql(ACCOUNT_USAGE, GROUPS[group], rowsMax),
-              ...accountUsageValues(accountId, [fromMs, toMs]),
-            ] as const)),
-      )
+            ),
+          )
+        : postgres.$queryRawUnsafe<Row[]>(
+            usageSql(ACCOUNT_USAGE, GROUPS[group], rowsMax),
+            ...accountUsageValues(accountId, [fromMs, toMs]),
+          ))
       if (!total) throw new Error('the sums of the usage returned no row')
-      if (rows.length > rowsMax) return null
+      if (rows.length > rowsMax || (isGroupScope(group) && Number(total.calls) > CALLS_BY_GROUP_MAX))
+        return null
       const found = rows.map((row) => ({
         group: group === 'day' ? isoDay(Number(row.group)) : (row.group ?? ''),
         keyName: row.keyName,

@@ -1,6 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type TSchema, Type } from 'typebox'
-import type { UsageReport, UsageRow, UsageSums } from '../../billing/reports/usage-store.ts'
+import {
+  CALLS_BY_GROUP_MAX,
+  type UsageReport,
+  type UsageRow,
+  type UsageSums,
+} from '../../billing/reports/usage-store.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { USAGE_GROUPS, type UsageGroup, UsageView } from '../../core/api/usage.ts'
 import { isGroupScope } from '../../core/billing/group-scopes.ts'
@@ -56,7 +61,9 @@ function registerRoute(
       if (usage === null)
         throw new ApiError(
           'invalid_request',
-          `The result has more than ${ROWS_MAX} rows. Choose a shorter period.`,
+          isGroupScope(group)
+            ? `The period has more than ${CALLS_BY_GROUP_MAX} calls. Choose a shorter one.`
+            : `The result has more than ${ROWS_MAX} rows. Choose a shorter period.`,
         )
       return format === 'csv'
         ? asCsv(reply, `usage-by-${group}`).send(usageCsv(usage, group))

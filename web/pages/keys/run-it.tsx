@@ -3,7 +3,7 @@ import { useChange } from '../../api/use-change.ts'
 import { ErrorNote, Note } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { Money } from '../../components/text/money.tsx'
-import { SNIPPET_PROMPT } from '../../lib/snippets.ts'
+import { SNIPPET_PROMPT } from '../../lib/curl-call.ts'
 
 interface Answer {
   choices: Array<{ message: { content: string | null } }>
