@@ -15,6 +15,7 @@ const SOURCES = [
   'test/helpers/test-catalog.ts',
   'test/helpers/wires.ts',
   'web/lib/agent-setups.ts',
+  'web/lib/curl-call.ts',
   'web/lib/snippets.ts',
 ]
 /** Of those, what only a clone needs. */
