@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createSettlementQueue } from '../../src/platform/queues/queues.ts'
 import { settlementBytesKey } from '../../src/platform/queues/settlement-backlog.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { startRedisMonitor } from '../helpers/redis-monitor.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
 
 const stack = testStack({
@@ -67,28 +68,21 @@ interface ScriptRun {
 
 /** The scripts that Redis runs while something runs. */
 async function scriptsDuring(run: () => Promise<void>): Promise<ScriptRun[]> {
-  const monitor = await stack.redis.monitor()
   const scripts: ScriptRun[] = []
-  monitor.on('monitor', (_time: string, args: string[], source: string) => {
+  const monitor = await startRedisMonitor(stack.redisServer.url, (args, isInScript) => {
     const text = args.join(' ')
     const last = scripts.at(-1)
-    if (source === 'lua' && last) {
+    if (isInScript && last) {
       last.commands += 1
       last.text += ` ${text}`
     } else if (args[0]?.startsWith('eval')) {
       scripts.push({ commands: 1, bytes: args.reduce((sum, arg) => sum + arg.length, 0), text })
     }
   })
-  const end = `monitored until ${Date.now()}`
-  const isSeen = new Promise<void>((resolve) => {
-    monitor.on('monitor', (_time: string, args: string[]) => args[1] === end && resolve())
-  })
   try {
     await run()
-    await stack.redis.echo(end)
-    await isSeen
   } finally {
-    monitor.disconnect()
+    await monitor.stop()
   }
   return scripts
 }

@@ -4,6 +4,7 @@ import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { freePort } from '../../tools/launcher/ports.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { startRedisMonitor } from '../helpers/redis-monitor.ts'
 import { testStack } from '../helpers/resources.ts'
 import { type Part, spawnPart } from '../helpers/stack-part.ts'
 
@@ -88,9 +89,8 @@ const LONG = ['user', 'assistant', 'user'].map((role) => ({ role, content: 'Rail
 
 test('a long call is claimed with its admission, and neither its text nor its frames leave the process', async () => {
   const { key } = await stack.account('5.00')
-  const monitor = await stack.redis.monitor()
   const commands: string[][] = []
-  monitor.on('monitor', (_time: string, args: string[]) => commands.push(args))
+  const monitor = await startRedisMonitor(stack.redisServer.url, (args) => commands.push(args))
   const open = await stream({ url, key }, { model: 'test/begun', messages: LONG })
   await open.said(30)
   expect(await stack.redis.llen(`${queuePrefix(0)}:dispatch:active`)).toBe(1)
@@ -101,7 +101,7 @@ test('a long call is claimed with its admission, and neither its text nor its fr
   const seen = (command: string, word: string) =>
     commands.filter(([name, ...args]) => name!.toLowerCase() === command && args.join(' ').includes(word))
   await eventually(() => expect(seen('del', `dispatch:${id}`)).toHaveLength(1))
-  monitor.disconnect()
+  await monitor.stop()
   expect(seen('lpush', `dispatch:active ${id}`)).toHaveLength(1)
   expect(seen('zadd', 'dispatch:marker')).toEqual([])
   expect(seen('publish', id!)).toEqual([])

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
+import { startRedisMonitor } from '../helpers/redis-monitor.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, expectError } from './wire.ts'
 
@@ -168,9 +169,10 @@ describe('the secret of a provider key', () => {
   test('is in no answer, no log line, no row, no value in Redis and no command sent to it', async () => {
     const secret = newSecret()
     const broken = newSecret()
-    const monitor = await stack.redis.monitor()
     const commands: string[] = []
-    monitor.on('monitor', (_time: string, args: string[]) => commands.push(JSON.stringify(args)))
+    const monitor = await startRedisMonitor(stack.redisServer.url, (args) =>
+      commands.push(JSON.stringify(args)),
+    )
     const texts: string[] = []
     const say = async (response: Response) => {
       texts.push(JSON.stringify([...response.headers]), await response.text())
@@ -208,7 +210,7 @@ describe('the secret of a provider key', () => {
     await eventually(async () =>
       expect(await stack.redis.llen(`${queuePrefix(0)}:settlement:active`)).toBe(0),
     )
-    monitor.disconnect()
+    await monitor.stop()
 
     const secrets = [secret, secret.slice(10, -4), broken]
     expectAbsent(texts.join('\n'), secrets, 'an answer')

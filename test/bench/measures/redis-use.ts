@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis'
 import { Client } from 'pg'
+import { startRedisMonitor } from '../../helpers/redis-monitor.ts'
 import { type Bench, putLoad, type Shape, sampler } from '../bench-run.ts'
 import type { Sample } from '../samples.ts'
 import { type GatewayTarget, isGateway } from '../targets/target.ts'
-import { startRedisMonitor } from './redis-monitor.ts'
 
 const CALLER_LEVELS = [1, 128]
 const LOAD = { durationMs: 2_000, warmUpMs: 0 }
@@ -71,7 +71,7 @@ async function countCommands(
 ): Promise<Sample[]> {
   const monitor = await startRedisMonitor(target.gateway.redisTcpUrl)
   const calls = await makeCalls()
-  const { scripts, others, insideScripts } = monitor.stop()
+  const { scripts, others, insideScripts } = await monitor.stop()
   const sampleFor = sampler(target)
   return [
     sampleFor(`${name}: script runs`, '', scripts / calls),
