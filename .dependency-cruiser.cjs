@@ -100,12 +100,12 @@ module.exports = {
     {
       name: 'console-knows-types-only',
       comment:
-        'what runs in a browser takes from the server the shapes of its JSON and the settings of agents, and no code beside',
+        'what runs in a browser takes from the server the shapes of its JSON, the settings of agents and how amounts are written, and no code beside',
       severity: 'error',
       from: { path: '^web/' },
       to: {
         path: '^(src|workers|tools|test)/',
-        pathNot: '^src/core/api/agent-settings[.]ts$',
+        pathNot: '^src/core/(api/agent-settings|kernel/money)[.]ts$',
         dependencyTypesNot: ['type-only'],
       },
     },

@@ -2,14 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { isWholeCents } from '../../web/lib/checks.ts'
-import {
-  amountParts,
-  axisAmount,
-  columnAmount,
-  formatAmount,
-  formatChange,
-  shortAmount,
-} from '../../web/lib/format.ts'
+import { axisAmount, columnAmount, formatAmount, formatChange, shortAmount } from '../../web/lib/format.ts'
 
 describe('amounts on screen', () => {
   test('loses no digit of any amount that the gateway can send', () => {
@@ -56,10 +49,6 @@ describe('amounts on screen', () => {
     ['1.005', '$1.01', ''],
   ])('gives a payment of %s two decimals', (usd, text, filler) => {
     expect(columnAmount(usd, 'cents')).toEqual({ text, filler })
-  })
-
-  test('sets what follows the cents apart', () => {
-    expect(amountParts('1.2345')).toEqual({ negative: false, whole: '1', cents: '23', rest: '45' })
   })
 
   test('gives a change of the balance its sign', () => {

@@ -4,12 +4,11 @@ import type { Generation, PromptLogView } from '../../src/core/api/calls.ts'
 import { costOf } from '../../src/core/billing/pricing.ts'
 import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
 import type { ErrorCode } from '../../src/core/kernel/errors.ts'
-import { formatRate, formatUsd, picoUsd, picoUsdPerToken } from '../../src/core/kernel/money.ts'
+import { formatRate, formatUsd, parseRate, picoUsd, picoUsdPerToken } from '../../src/core/kernel/money.ts'
 import { costLines, savedAgainstList } from '../../web/lib/calls/call-cost.ts'
 import { callProblem } from '../../web/lib/calls/call-problem.ts'
 import { curlOf, replayOf } from '../../web/lib/calls/call-replay.ts'
 import { errorReason, errorRemedy, outcomeText } from '../../web/lib/error-reasons.ts'
-import { microUsd, usdOfPico } from '../../web/lib/models/unit-prices.ts'
 
 const failed = (code: ErrorCode, attempts: Array<[outcome: string, status: number | null]>) =>
   callProblem({
@@ -114,8 +113,8 @@ describe('the sum of a cost', () => {
               version: null,
             },
           })
-          const sum = lines.reduce((total, line) => total + BigInt(line.count) * microUsd(line.rate), 0n)
-          expect(usdOfPico(sum)).toBe(formatUsd(picoUsd(costOf(usage, rates))))
+          const sum = lines.reduce((total, line) => total + BigInt(line.count) * parseRate(line.rate), 0n)
+          expect(formatUsd(sum)).toBe(formatUsd(picoUsd(costOf(usage, rates))))
         },
       ),
     )

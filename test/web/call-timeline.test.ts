@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AttemptView, SettledTimeline } from '../../src/core/api/calls.ts'
-import { timelineMarks, timelineOf } from '../../web/lib/calls/call-timeline.ts'
+import { timelineOf } from '../../web/lib/calls/call-timeline.ts'
 
 const ADMITTED = '2027-01-31T12:00:00.000Z'
 const at = (milliseconds: number) => new Date(Date.parse(ADMITTED) + milliseconds).toISOString()
@@ -112,15 +112,5 @@ describe('the timeline of a call', () => {
       settled({ queued_ms: 0, duration_ms: 0, settlement_lag_ms: 0, attempts: [] }),
     )
     expect(totalMs).toBe(1)
-  })
-
-  test.each([
-    [1, [0, 1]],
-    [550, [0, 200, 400]],
-    [593, [0, 200, 400]],
-    [1_000, [0, 500, 1_000]],
-    [61_000, [0, 20_000, 40_000, 60_000]],
-  ])('has at most five round marks in %i ms', (totalMs, marks) => {
-    expect(timelineMarks(totalMs)).toEqual(marks)
   })
 })

@@ -1,5 +1,5 @@
 import { formatCount } from './format.ts'
-import { zoneOffset } from './time-zone.ts'
+import { momentIn } from './time-zone.ts'
 
 const PASSWORD_MIN = 10
 const PASSWORD_MAX = 256
@@ -28,14 +28,8 @@ export function wholeNumberProblem(text: string, max = 999_999_999): string | nu
 }
 
 /** The last moment of a day in a time zone, as the gateway takes it. */
-export function endOfDay(day: string, zone: string): string {
-  const at = (moment: Date) => {
-    const [, offset = 'Z'] = /^GMT(.+)$/.exec(zoneOffset(zone, moment, 'longOffset')) ?? []
-    return new Date(`${day}T23:59:59.999${offset}`)
-  }
-  // The offset of the day's end, by that of about the same moment.
-  return at(at(new Date(day))).toISOString()
-}
+export const endOfDay = (day: string, zone: string): string =>
+  new Date(Date.parse(momentIn(zone, `${day}T23:59`) ?? '') + 59_999).toISOString()
 
 const AMOUNT = /^\d{1,7}(\.\d{1,12})?$/
 

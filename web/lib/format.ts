@@ -6,14 +6,10 @@ const COUNT = new Intl.NumberFormat('en-US')
 /** Whole numbers with thousands separators. */
 export const formatCount = (count: number): string => COUNT.format(count)
 
-/** A count of tokens in short: `128K`, `1M`, `1.05M`. For context windows, where the exact number is beside it. */
-export function formatTokens(tokens: number): string {
-  if (tokens < 1_000) return String(tokens)
-  if (tokens < 1_000_000) return `${trimZeros((tokens / 1_000).toFixed(tokens < 10_000 ? 1 : 0))}K`
-  return `${trimZeros((tokens / 1_000_000).toFixed(2))}M`
-}
+const SHORT_COUNT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 })
 
-const trimZeros = (text: string): string => (text.includes('.') ? text.replace(/\.?0+$/, '') : text)
+/** A count of tokens in short: `128K`, `1M`, `1.05M`. For context windows, where the exact number is beside it. */
+export const formatTokens = (tokens: number): string => SHORT_COUNT.format(tokens)
 
 /** A duration: `312 ms`, `1.24 s`, `2 min 5 s`; a dash for null. */
 export function formatDuration(milliseconds: number | null): string {
@@ -24,20 +20,15 @@ export function formatDuration(milliseconds: number | null): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/** A discount as the feed has it (`"0.05"`) in percent: `5%`. */
-export const formatDiscount = (fraction: string): string =>
-  `${trimZeros((Number(fraction) * 100).toFixed(2))}%`
+const PERCENT = new Intl.NumberFormat('en-US', {
+  style: 'percent',
+  minimumFractionDigits: 2,
+  maximumFractionDigits: 2,
+})
 
 /** A share, 0 to 1, in percent with two decimals: `100.00%`, `99.95%`, `0.30%`. What is not all never reads as all. */
-export function formatShare(share: number): string {
-  const percent = share * 100
-  const shown = share < 1 && percent > 99.99 ? 99.99 : percent
-  const digits = Math.abs(shown).toLocaleString('en-US', {
-    minimumFractionDigits: 2,
-    maximumFractionDigits: 2,
-  })
-  return `${shown < 0 ? '−' : ''}${digits}%`
-}
+export const formatShare = (share: number): string =>
+  PERCENT.format(share < 1 ? Math.min(share, 0.9999) : share).replace('-', '−')
 
 /** One and many: `1 call`, `2,000 calls`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
@@ -143,37 +134,22 @@ export function formatAgo(iso: string, now: Date): string {
   return 'just now'
 }
 
-/** An amount in parts, so that the eye finds the cents and nothing of the rest is lost. */
-interface AmountParts {
-  negative: boolean
-  /** With thousands separators: `1,234`. */
-  whole: string
-  /** Exactly two digits. */
-  cents: string
-  /** What follows the cents, exactly as the gateway sent it; often empty. */
-  rest: string
-}
+const DECIMAL = /^-?\d+(\.\d+)?$/
 
-const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/
+/** By the most decimals: to make one takes twenty times as long as to use it. */
+const amountFormatters = new Map<number, Intl.NumberFormat>()
 
-/** Takes a decimal string of USD apart without rounding. Throws RangeError on anything else. */
-export function amountParts(usd: string): AmountParts {
-  const match = DECIMAL.exec(usd)
-  if (!match) throw new RangeError(`not an amount: ${usd}`)
-  const [, sign, whole = '0', decimals = ''] = match
-  const fraction = decimals.replace(/0+$/, '').padEnd(2, '0')
-  return {
-    negative: sign === '-',
-    whole: whole.replace(/^0+(?=\d)/, '').replace(/\B(?=(\d{3})+$)/g, ','),
-    cents: fraction.slice(0, 2),
-    rest: fraction.slice(2),
+/** An amount as text, exact or with at most so many decimals: `$1,234.50`, `−$0.0000123`. Throws RangeError on anything else. */
+export function formatAmount(usd: string, decimals = 100): string {
+  if (!DECIMAL.test(usd)) throw new RangeError(`not an amount: ${usd}`)
+  let formatter = amountFormatters.get(decimals)
+  if (!formatter) {
+    const options = { style: 'currency', currency: 'USD', maximumFractionDigits: decimals } as const
+    formatter = new Intl.NumberFormat('en-US', options)
+    amountFormatters.set(decimals, formatter)
   }
-}
-
-/** The exact amount as text: `$1,234.50`, `−$0.0000123`. */
-export function formatAmount(usd: string): string {
-  const { negative, whole, cents, rest } = amountParts(usd)
-  return `${negative ? '−' : ''}$${whole}.${cents}${rest}`
+  // Digits of a text are kept, which a number would lose.
+  return formatter.format(usd as Intl.StringNumericLiteral).replace('-', '−')
 }
 
 /** Decimals of the amounts in a column, so that they have their points below each other: of calls, and of payments. */
@@ -198,18 +174,11 @@ export function shortAmount(usd: string): string {
   return roundedAmount(usd, Math.max(2, needed))
 }
 
-/** Half away from zero. What would round to zero is shown as less than the smallest amount of so many decimals. */
+/** What would round to zero is shown as less than the smallest amount of so many decimals. */
 function roundedAmount(usd: string, decimals: number): string {
-  const digits = usd.split('.')[1]?.length ?? 0
-  if (digits <= decimals) return formatAmount(usd)
-  const unscaled = BigInt(usd.replace('.', ''))
-  const unit = 10n ** BigInt(digits - decimals)
-  const size = unscaled < 0n ? -unscaled : unscaled
-  const units = (size + unit / 2n) / unit
-  const sign = unscaled < 0n ? '−' : ''
-  if (units === 0n && size > 0n) return `${sign}<$0.${'0'.repeat(decimals - 1)}1`
-  const text = units.toString().padStart(decimals + 1, '0')
-  return sign + formatAmount(`${text.slice(0, -decimals)}.${text.slice(-decimals)}`)
+  const text = formatAmount(usd, decimals)
+  if (/[1-9]/.test(text) || !/[1-9]/.test(usd)) return text
+  return `${usd.startsWith('-') ? '−' : ''}<$0.${'0'.repeat(decimals - 1)}1`
 }
 
 /** The same amount with the sign it changes a balance by: `+$5.00`, `−$0.12`. */

@@ -49,13 +49,9 @@ export const useShownZone = (): string => useSyncExternalStore(subscribe, shownZ
 /** The zone that was chosen; null: the browser's. */
 export const useChosenZone = (): string | null => useSyncExternalStore(subscribe, () => chosenZone)
 
-/** How far a zone's clocks are ahead of UTC: `GMT+1`, or `GMT+01:00`. */
-export const zoneOffset = (
-  zone: string,
-  moment: Date,
-  timeZoneName: 'shortOffset' | 'longOffset' = 'shortOffset',
-): string =>
-  new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName })
+/** How far a zone's clocks are ahead of UTC: `GMT+1`. */
+export const zoneOffset = (zone: string, moment: Date): string =>
+  new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName: 'shortOffset' })
     .formatToParts(moment)
     .find(({ type }) => type === 'timeZoneName')?.value ?? ''
 

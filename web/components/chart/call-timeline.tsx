@@ -3,9 +3,9 @@ import {
   type DrawnTimeline,
   type TimedCall,
   type TimelineSpan,
-  timelineMarks,
   timelineOf,
 } from '../../lib/calls/call-timeline.ts'
+import { axisMarks } from '../../lib/chart-scale.ts'
 import { formatCount, formatDuration } from '../../lib/format.ts'
 import { DataTable } from '../table/data-table.tsx'
 import { Moment } from '../text/values.tsx'
@@ -53,15 +53,17 @@ export function Waterfall({ spans, totalMs }: DrawnTimeline) {
         ))}
       </ol>
       <div className="relative h-6 border-t border-line text-xs text-muted tabular-nums" aria-hidden="true">
-        {timelineMarks(totalMs * LAST_MARK).map((mark) => (
-          <span
-            key={mark}
-            className="absolute border-l border-line-strong pl-[3px] whitespace-nowrap"
-            style={{ left: share(mark) }}
-          >
-            {formatDuration(mark)}
-          </span>
-        ))}
+        {axisMarks(totalMs * LAST_MARK, true)
+          .filter((mark) => mark <= totalMs * LAST_MARK)
+          .map((mark) => (
+            <span
+              key={mark}
+              className="absolute border-l border-line-strong pl-[3px] whitespace-nowrap"
+              style={{ left: share(mark) }}
+            >
+              {formatDuration(mark)}
+            </span>
+          ))}
       </div>
       <p className="row text-sm" aria-hidden="true">
         {has('queue') && <ChartKey colour={COLOURS.queue}>queue</ChartKey>}

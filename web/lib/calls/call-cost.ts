@@ -1,6 +1,7 @@
 import type { Generation } from '../../../src/core/api/calls.ts'
 import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
-import { microUsd, unitTitle, usdOfPico } from '../models/unit-prices.ts'
+import { formatUsd, parseRate } from '../../../src/core/kernel/money.ts'
+import { priceOf, unitTitle } from '../models/unit-prices.ts'
 
 /** A part of a call's cost: so many tokens or units at a price per million of them, USD. */
 export interface CostLine {
@@ -22,7 +23,7 @@ export const costLines = ({ usage, rates }: Pick<Generation, 'usage' | 'rates'>)
           name,
           count,
           rate,
-          usd: usdOfPico(BigInt(count) * microUsd(rate)),
+          usd: priceOf(BigInt(count), rate),
         }))
 
 /** Tokens of each kind once, at their own price or that of the prompt. As the gateway computes it: core/billing/pricing.ts. */
@@ -47,19 +48,6 @@ function partsOf(
   ]
 }
 
-const PRICES = [
-  'prompt',
-  'completion',
-  'prompt_audio',
-  'prompt_image',
-  'cache_read',
-  'cache_write',
-  'cache_write_hour',
-  'web_search',
-  'code_execution',
-  'units',
-] as const
-
 /**
  * What the call would have cost at the list price, and the part saved, 0 to 1. Null where it is not known: the price of
  * the model has changed since, or the call was not charged by its tokens alone.
@@ -72,21 +60,17 @@ export function savedAgainstList(
   if (!rates || !entry || byok || rates.prompt !== entry.prompt || rates.completion !== entry.completion)
     return null
   const sum = (of: Omit<Rates, 'version'>) =>
-    partsOf(usage, of).reduce((total, [, count, rate]) => total + BigInt(count) * microUsd(rate), 0n)
+    partsOf(usage, of).reduce((total, [, count, rate]) => total + BigInt(count) * parseRate(rate), 0n)
   const paid = sum(rates)
-  const list = sum({
-    ...rates,
-    ...Object.fromEntries(
-      PRICES.filter((name) => rates[name] !== undefined).map((name) => [
-        name,
-        entry[`list_${name}`] ?? rates[name],
-      ]),
-    ),
-  })
-  if (list <= paid || usdOfPico(paid) !== costUsd) return null
+  const listed = Object.entries(rates).map(([name, rate]) => [
+    name,
+    entry[`list_${name}` as keyof PricingFeedEntry] ?? rate,
+  ])
+  const list = sum(Object.fromEntries(listed) as Rates)
+  if (list <= paid || formatUsd(paid) !== costUsd) return null
   return {
-    listUsd: usdOfPico(list),
-    savedUsd: usdOfPico(list - paid),
+    listUsd: formatUsd(list),
+    savedUsd: formatUsd(list - paid),
     share: Number(list - paid) / Number(list),
   }
 }

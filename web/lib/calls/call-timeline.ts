@@ -105,17 +105,3 @@ function gapName(call: TimedCall, next: TimelineSpan): string {
   if (call.status === 'cancelled') return 'No attempt recorded until the cancellation took effect'
   return 'No attempt recorded: waiting until the call was ended'
 }
-
-const STEPS = [1, 2, 5]
-const MARKS_MAX = 5
-
-/** Round marks for an axis from zero: at most five, the last within the span. */
-export function timelineMarks(totalMs: number): number[] {
-  for (let power = 1; ; power *= 10) {
-    for (const step of STEPS) {
-      const stepMs = step * power
-      const count = Math.floor(totalMs / stepMs) + 1
-      if (count <= MARKS_MAX) return Array.from({ length: count }, (_, index) => index * stepMs)
-    }
-  }
-}

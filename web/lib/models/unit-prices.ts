@@ -1,3 +1,4 @@
+import { formatUsd, parseRate } from '../../../src/core/kernel/money.ts'
 import { formatAmount } from '../format.ts'
 
 /**
@@ -93,25 +94,5 @@ export function imagePrices(units: Readonly<Record<string, number>>, rate: strin
   }
 }
 
-const RATE_DECIMALS = 6
-const PRICE_DECIMALS = 2 * RATE_DECIMALS
-
 /** The price of so many units, from that of a million, as a decimal string with at least two decimals. */
-export const priceOf = (count: bigint, rate: string): string => usdOfPico(count * microUsd(rate))
-
-/** A rate in millionths of a dollar: pico-USD per token of one per million. Throws RangeError on anything else. */
-export function microUsd(rate: string): bigint {
-  const match = /^(-?)(\d+)(?:\.(\d{1,6}))?$/.exec(rate)
-  if (!match) throw new RangeError(`not a rate: ${rate}`)
-  const [, sign = '', whole = '', decimals = ''] = match
-  return BigInt(sign + whole + decimals.padEnd(RATE_DECIMALS, '0'))
-}
-
-/** An amount in pico-USD as a decimal string with at least two decimals. */
-export function usdOfPico(pico: bigint): string {
-  const padded = String(pico)
-    .replace('-', '')
-    .padStart(PRICE_DECIMALS + 1, '0')
-  const fraction = padded.slice(-PRICE_DECIMALS).replace(/0+$/, '').padEnd(2, '0')
-  return `${pico < 0n ? '-' : ''}${padded.slice(0, -PRICE_DECIMALS)}.${fraction}`
-}
+export const priceOf = (count: bigint, rate: string): string => formatUsd(count * parseRate(rate))
