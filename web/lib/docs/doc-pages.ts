@@ -1,45 +1,41 @@
 /// <reference path="./raw-markdown.d.ts" />
 
-/** A page of docs/ that users read in the console. */
-export interface DocPage {
-  /** Of its address: /docs/SLUG. */
-  slug: string
-  /** In docs/. */
-  file: string
+/** The Markdown of the pages of docs/ that users read in the console, by their addresses: /docs/SLUG. */
+const MARKDOWN = {
+  'quick-start': () => import('../../../docs/quick-start.md?raw'),
+  'api-keys': () => import('../../../docs/api-keys.md?raw'),
+  playground: () => import('../../../docs/playground.md?raw'),
+  streaming: () => import('../../../docs/streaming.md?raw'),
+  routing: () => import('../../../docs/routing.md?raw'),
+  presets: () => import('../../../docs/presets.md?raw'),
+  auto: () => import('../../../docs/auto.md?raw'),
+  errors: () => import('../../../docs/errors.md?raw'),
+  'http-api': () => import('../../../docs/api.md?raw'),
+  agents: () => import('../../../docs/agents.md?raw'),
+  'client-libraries': () => import('../../../docs/client-libraries.md?raw'),
+  billing: () => import('../../../docs/billing.md?raw'),
+  byok: () => import('../../../docs/byok.md?raw'),
+  webhooks: () => import('../../../docs/webhooks.md?raw'),
+  organisations: () => import('../../../docs/organisations.md?raw'),
+}
+
+interface ListedPage {
+  slug: keyof typeof MARKDOWN
+  /** In docs/; absent: SLUG.md. */
+  file?: string
   title: string
   /** What one finds there, in a line. */
   about: string
-  load: () => Promise<{ default: string }>
 }
 
-interface DocGroup {
-  name: string
-  pages: DocPage[]
-}
-
-/** The pages in the order of the navigation. The file of one is SLUG.md unless it says another. */
-const GROUPS: ReadonlyArray<{ name: string; pages: Array<Omit<DocPage, 'file'> & { file?: string }> }> = [
+/** The pages in the order of the navigation. */
+const GROUPS: ReadonlyArray<{ name: string; pages: ListedPage[] }> = [
   {
     name: 'Start',
     pages: [
-      {
-        slug: 'quick-start',
-        title: 'Quick start',
-        about: 'From an account to the first answer.',
-        load: () => import('../../../docs/quick-start.md?raw'),
-      },
-      {
-        slug: 'api-keys',
-        title: 'API keys',
-        about: 'Create keys, limit and revoke them.',
-        load: () => import('../../../docs/api-keys.md?raw'),
-      },
-      {
-        slug: 'playground',
-        title: 'Playground',
-        about: 'Try and compare models in the browser.',
-        load: () => import('../../../docs/playground.md?raw'),
-      },
+      { slug: 'quick-start', title: 'Quick start', about: 'From an account to the first answer.' },
+      { slug: 'api-keys', title: 'API keys', about: 'Create keys, limit and revoke them.' },
+      { slug: 'playground', title: 'Playground', about: 'Try and compare models in the browser.' },
     ],
   },
   {
@@ -49,95 +45,52 @@ const GROUPS: ReadonlyArray<{ name: string; pages: Array<Omit<DocPage, 'file'> &
         slug: 'streaming',
         title: 'Streaming',
         about: 'Answers while they are made, and streams that break.',
-        load: () => import('../../../docs/streaming.md?raw'),
       },
-      {
-        slug: 'routing',
-        title: 'Routing',
-        about: 'Fallback models, suffixes, provider preferences.',
-        load: () => import('../../../docs/routing.md?raw'),
-      },
-      {
-        slug: 'presets',
-        title: 'Presets',
-        about: 'Models, routing, limits and a system text under a name.',
-        load: () => import('../../../docs/presets.md?raw'),
-      },
-      {
-        slug: 'auto',
-        title: 'auto',
-        about: 'How auto chooses a model.',
-        load: () => import('../../../docs/auto.md?raw'),
-      },
-      {
-        slug: 'errors',
-        title: 'Errors',
-        about: 'Codes, retries, rate limits.',
-        load: () => import('../../../docs/errors.md?raw'),
-      },
+      { slug: 'routing', title: 'Routing', about: 'Fallback models, suffixes, provider preferences.' },
+      { slug: 'presets', title: 'Presets', about: 'Models, routing, limits and a system text under a name.' },
+      { slug: 'auto', title: 'auto', about: 'How auto chooses a model.' },
+      { slug: 'errors', title: 'Errors', about: 'Codes, retries, rate limits.' },
       {
         slug: 'http-api',
         file: 'api.md',
         title: 'HTTP API',
         about: 'Every field and header, and every endpoint.',
-        load: () => import('../../../docs/api.md?raw'),
       },
     ],
   },
   {
     name: 'Agents and libraries',
     pages: [
-      {
-        slug: 'agents',
-        title: 'Agents',
-        about: 'Set up Claude Code, Codex, OpenCode, aider and Cline.',
-        load: () => import('../../../docs/agents.md?raw'),
-      },
-      {
-        slug: 'client-libraries',
-        title: 'Client libraries',
-        about: 'What works with which library.',
-        load: () => import('../../../docs/client-libraries.md?raw'),
-      },
+      { slug: 'agents', title: 'Agents', about: 'Set up Claude Code, Codex, OpenCode, aider and Cline.' },
+      { slug: 'client-libraries', title: 'Client libraries', about: 'What works with which library.' },
     ],
   },
   {
     name: 'Account',
     pages: [
-      {
-        slug: 'billing',
-        title: 'Billing',
-        about: 'What calls cost, top-ups, alerts and limits.',
-        load: () => import('../../../docs/billing.md?raw'),
-      },
+      { slug: 'billing', title: 'Billing', about: 'What calls cost, top-ups, alerts and limits.' },
       {
         slug: 'byok',
         title: 'Your own provider keys',
         about: 'Which key a call uses, and what happens when it fails.',
-        load: () => import('../../../docs/byok.md?raw'),
       },
-      {
-        slug: 'webhooks',
-        title: 'Webhooks',
-        about: 'Events for your server: verification and retries.',
-        load: () => import('../../../docs/webhooks.md?raw'),
-      },
+      { slug: 'webhooks', title: 'Webhooks', about: 'Events for your server: verification and retries.' },
       {
         slug: 'organisations',
         title: 'Account and organisations',
         about: 'Sign-in, sessions, deletion; members, roles, invitations.',
-        load: () => import('../../../docs/organisations.md?raw'),
       },
     ],
   },
 ]
 
-export const DOC_GROUPS: readonly DocGroup[] = GROUPS.map(({ name, pages }) => ({
+export const DOC_GROUPS = GROUPS.map(({ name, pages }) => ({
   name,
-  pages: pages.map((page) => ({ file: `${page.slug}.md`, ...page })),
+  pages: pages.map((page) => ({ file: `${page.slug}.md`, ...page, load: MARKDOWN[page.slug] })),
 }))
 
-export const DOC_PAGES: readonly DocPage[] = DOC_GROUPS.flatMap(({ pages }) => pages)
+export const DOC_PAGES = DOC_GROUPS.flatMap(({ pages }) => pages)
+export type DocPage = (typeof DOC_PAGES)[number]
 
 /** Where a link of a page leads: to a page of the console, to another site, or nowhere that users can open. */
 export type DocLink =
