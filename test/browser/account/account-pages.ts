@@ -337,6 +337,11 @@ test('a preset is saved in the playground, edited, compared and restored', async
   expect(await client.json('/console/api/presets/support')).toMatchObject({
     ...{ version: 3, settings: { model: 'acme/swift', system: 'Be brief.' } },
   })
+  await page.goto(`${stack.url}/playground`)
+  await page.getByRole('button', { name: 'Presets' }).click()
+  await page.getByRole('button', { name: 'support version 3' }).click()
+  await page.getByRole('button', { name: 'Settings' }).click()
+  expect(await page.getByLabel('System prompt').inputValue()).toBe('Be brief.')
   // A model that was found leads on to a preset with it.
   await page.goto(`${stack.url}/models/acme/swift`)
   await page.getByRole('link', { name: 'Use in preset' }).click()
@@ -388,7 +393,7 @@ describe('the playground', () => {
     expect(await scribe!.locator('.completion-text').getAttribute('data-streaming')).toBe('false')
     await swift!.getByText('Output tokens').waitFor()
     // 150 ms is how long this model thinks.
-    const [, firstToken] = /First token\s*(\d+) ms/.exec(await scribe!.innerText()) ?? []
+    const [, firstToken] = /First token in browser\s*(\d+) ms/.exec(await scribe!.innerText()) ?? []
     expect(Number(firstToken ?? 1_000)).toBeGreaterThanOrEqual(150)
     await stack.settled(accountId)
     const calls = await stack.postgres.callRecord.findMany({ where: { accountId } })

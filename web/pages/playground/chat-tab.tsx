@@ -1,7 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import { Bookmark, Code, History as HistoryIcon, SlidersHorizontal, SquarePen } from 'lucide-react'
-import { type ReactNode, type RefObject, Suspense, useEffect, useRef, useState } from 'react'
+import { Suspense, useEffect, useRef, useState } from 'react'
 import { lazyPart } from '../../api/lazy-part.ts'
+import { Button, type ButtonProps } from '../../components/form/button.tsx'
 import { readDraft, useDraft } from '../../lib/form-drafts.ts'
 import { type CatalogModel, findModel } from '../../lib/models/model-catalog.ts'
 import {
@@ -22,7 +23,7 @@ import { Composer } from './composer.tsx'
 import { ModelChoices } from './model-picker.tsx'
 import { CHAT_PATH } from './run-chat.ts'
 import { TurnView } from './turn-view.tsx'
-import { type ConversationControl, useConversation } from './use-conversation.ts'
+import { useConversation } from './use-conversation.ts'
 import { useHistory } from './use-history.ts'
 
 /** What is opened over the conversation is loaded then. */
@@ -50,8 +51,9 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
   const history = useHistory(accountId, conversation)
   const [draft, setDraft] = useState(() => ({ ...NO_DRAFT, text: left.text ?? '' }))
   useDraft(MESSAGE_DRAFT, draft.text === '' ? {} : { text: draft.text })
+  const count = settingsCount(settings)
   const [dialog, setDialog] = useState<'presets' | 'history' | 'code' | null>(null)
-  const [showsSettings, setShowsSettings] = useState(settingsCount(settings) > 0)
+  const [showsSettings, setShowsSettings] = useState(count > 0)
   const lastTurn = useInSight(turns.length)
   const close = () => setDialog(null)
   const problems = Object.keys(settingsProblems(settings)).length > 0
@@ -67,29 +69,15 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
         />
         <div className="row gap-1">
           <Tool
-            label="Settings"
-            icon={<SlidersHorizontal size={17} aria-hidden="true" />}
+            label={count > 0 ? `Settings (${count})` : 'Settings'}
+            icon={SlidersHorizontal}
             isOpen={showsSettings}
             onClick={() => setShowsSettings(!showsSettings)}
-          >
-            {settingsCount(settings) > 0 && ` (${settingsCount(settings)})`}
-          </Tool>
-          <Tool
-            label="Presets"
-            icon={<Bookmark size={17} aria-hidden="true" />}
-            onClick={() => !problems && setDialog('presets')}
           />
-          <Tool label="New" icon={<SquarePen size={17} aria-hidden="true" />} onClick={control.startNew} />
-          <Tool
-            label="History"
-            icon={<HistoryIcon size={17} aria-hidden="true" />}
-            onClick={() => setDialog('history')}
-          />
-          <Tool
-            label="Code"
-            icon={<Code size={17} aria-hidden="true" />}
-            onClick={() => !problems && setDialog('code')}
-          />
+          <Tool label="Presets" icon={Bookmark} onClick={() => !problems && setDialog('presets')} />
+          <Tool label="New" icon={SquarePen} onClick={control.startNew} />
+          <Tool label="History" icon={HistoryIcon} onClick={() => setDialog('history')} />
+          <Tool label="Code" icon={Code} onClick={() => !problems && setDialog('code')} />
         </div>
       </div>
       {settings.models.includes('auto') && (
@@ -110,7 +98,20 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
           Send a message to start. Add a second or third model to compare their answers.
         </p>
       ) : (
-        <Turns control={control} hasProblems={problems} lastTurn={lastTurn} />
+        <ol className="stack gap-8" aria-label="Conversation">
+          {turns.map((turn, index) => (
+            <TurnView
+              key={turn.id}
+              turn={turn}
+              place={index === turns.length - 1 ? lastTurn : undefined}
+              isLast={index === turns.length - 1}
+              isBusy={isBusy || problems}
+              onResend={(message) => control.resend(index, message)}
+              onRetry={(lane) => control.retry({ turn: index, lane })}
+              onResults={(lane, results) => control.sendToolResults({ turn: index, lane }, results)}
+            />
+          ))}
+        </ol>
       )}
       <Composer
         draft={draft}
@@ -153,54 +154,12 @@ function useInSight(turns: number) {
   return last
 }
 
-function Tool(props: {
-  label: string
-  icon: ReactNode
-  isOpen?: boolean
-  onClick: () => void
-  children?: ReactNode
-}) {
-  const { label, icon, isOpen, onClick, children } = props
-  return (
-    <button
-      type="button"
-      className="button button-quiet button-small"
-      aria-expanded={isOpen}
-      onClick={onClick}
-    >
-      {icon}
-      <span className="max-sm:sr-only">
-        {label}
-        {children}
-      </span>
-    </button>
-  )
-}
-
-function Turns(props: {
-  control: ConversationControl
-  hasProblems: boolean
-  lastTurn: RefObject<HTMLLIElement | null>
-}) {
-  const { control, hasProblems, lastTurn } = props
-  const { turns } = control.conversation
-  return (
-    <ol className="stack gap-8" aria-label="Conversation">
-      {turns.map((turn, index) => (
-        <TurnView
-          key={turn.id}
-          turn={turn}
-          place={index === turns.length - 1 ? lastTurn : undefined}
-          isLast={index === turns.length - 1}
-          isBusy={control.isBusy || hasProblems}
-          onResend={(message) => control.resend(index, message)}
-          onRetry={(lane) => control.retry({ turn: index, lane })}
-          onResults={(lane, results) => control.sendToolResults({ turn: index, lane }, results)}
-        />
-      ))}
-    </ol>
-  )
-}
+/** On a phone it is its icon. */
+const Tool = ({ label, ...button }: ButtonProps & { label: string }) => (
+  <Button {...button} kind="quiet" size="small">
+    <span className="max-sm:sr-only">{label}</span>
+  </Button>
+)
 
 function obstacleOf(conversation: Conversation, hasProblems: boolean): string | null {
   if (hasProblems) return 'Correct the settings first.'

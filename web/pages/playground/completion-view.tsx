@@ -89,35 +89,28 @@ function CompletionFacts({ completion }: { completion: Completion }) {
   const { data: call, isLoading } = useQuery({ ...callQuery(callId ?? ''), enabled: isCostUnknown })
   const tokens = (count: number | undefined) => (count === undefined ? '–' : formatCount(count))
   const cost = usage?.costUsd ?? call?.cost_usd
+  const facts = {
+    'First token in browser': formatDuration(firstTokenMs),
+    'Total in browser': formatDuration(durationMs),
+    'Input tokens': tokens(usage?.promptTokens ?? call?.usage.prompt_tokens),
+    'Output tokens': tokens(usage?.completionTokens ?? call?.usage.completion_tokens),
+    Cost: cost === undefined && isLoading ? 'settling …' : <Money usd={cost} />,
+  }
   return (
-    <CallFacts
-      callId={callId}
-      facts={{
-        'First token': formatDuration(firstTokenMs),
-        Total: formatDuration(durationMs),
-        'Input tokens': tokens(usage?.promptTokens ?? call?.usage.prompt_tokens),
-        'Output tokens': tokens(usage?.completionTokens ?? call?.usage.completion_tokens),
-        Cost: cost === undefined && isLoading ? 'settling …' : <Money usd={cost} />,
-      }}
-    />
+    <div className="answer-facts flex flex-wrap gap-x-4 gap-y-1 text-sm">
+      <dl className="contents">
+        {Object.entries(facts).map(([name, value]) => (
+          <div key={name} className="flex gap-1">
+            <dt className="text-muted">{name}</dt>
+            <dd className="tabular-nums">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {callId && (
+        <Link to="/calls/$id" params={{ id: callId }}>
+          Details
+        </Link>
+      )}
+    </div>
   )
 }
-
-/** What is known of a call in a line, and a link to the rest. */
-export const CallFacts = (props: { callId: string | null; facts: Record<string, ReactNode> }) => (
-  <div className="answer-facts flex flex-wrap gap-x-4 gap-y-1 text-sm">
-    <dl className="contents">
-      {Object.entries(props.facts).map(([name, value]) => (
-        <div key={name} className="flex gap-1">
-          <dt className="text-muted">{name}</dt>
-          <dd className="tabular-nums">{value}</dd>
-        </div>
-      ))}
-    </dl>
-    {props.callId && (
-      <Link to="/calls/$id" params={{ id: props.callId }}>
-        Details
-      </Link>
-    )}
-  </div>
-)

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react'
 import { DialogBox } from '../../components/feedback/dialogs.tsx'
 import { Note, SkeletonLines } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
+import { PickList, PickRow } from '../../components/form/pick-list.tsx'
 import { formatMoment } from '../../lib/format.ts'
 import { type Conversation, titleOf } from '../../lib/playground/conversation.ts'
 import type { History } from './use-history.ts'
@@ -33,32 +34,30 @@ export function HistoryDialog(props: {
       {kept === null && !problem && <SkeletonLines />}
       {kept?.length === 0 && <p>No conversations yet.</p>}
       {kept && kept.length > 0 && (
-        <ul className="max-h-[50dvh] divide-y divide-line overflow-y-auto rounded-md border border-line">
-          {kept.map((conversation) => (
-            <li key={conversation.id} className="flex items-center">
-              <button
-                type="button"
-                className="grid min-w-0 flex-1 cursor-pointer bg-transparent px-4 py-2 text-left hover:bg-sunken"
-                onClick={() => {
+        <PickList>
+          {kept.map((conversation) => {
+            const title = titleOf(conversation)
+            const at = formatMoment(new Date(conversation.updatedAt).toISOString())
+            return (
+              <PickRow
+                key={conversation.id}
+                name={<span className="truncate font-medium">{title}</span>}
+                second={`${at} · ${conversation.settings.models.join(', ')}`}
+                onPick={() => {
                   onOpen(conversation)
                   onClose()
                 }}
               >
-                <span className="truncate font-medium">{titleOf(conversation)}</span>
-                <span className="truncate text-sm text-muted">
-                  {formatMoment(new Date(conversation.updatedAt).toISOString())} ·{' '}
-                  {conversation.settings.models.join(', ')}
-                </span>
-              </button>
-              <Button
-                icon={Trash2}
-                size="small"
-                about={`Delete “${titleOf(conversation)}”`}
-                onClick={() => void remove([conversation.id])}
-              />
-            </li>
-          ))}
-        </ul>
+                <Button
+                  icon={Trash2}
+                  size="small"
+                  about={`Delete “${title}”`}
+                  onClick={() => void remove([conversation.id])}
+                />
+              </PickRow>
+            )
+          })}
+        </PickList>
       )}
       {kept && kept.length > 0 && (
         <div className="row justify-end">

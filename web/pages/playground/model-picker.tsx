@@ -3,6 +3,7 @@ import { memo, useDeferredValue, useRef, useState } from 'react'
 import { DialogBox } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
+import { PickList, PickRow } from '../../components/form/pick-list.tsx'
 import { formatCount, plural } from '../../lib/format.ts'
 import { filterModels } from '../../lib/models/filter-models.ts'
 import { type CatalogModel, canonicalId } from '../../lib/models/model-catalog.ts'
@@ -158,7 +159,7 @@ const Choices = memo(function Choices({ typed, models, onPick }: ChoicesProps) {
   const found = filterModels(models, { q: typed })
   return (
     <>
-      <ul className="max-h-[50dvh] divide-y divide-line overflow-y-auto rounded-md border border-line">
+      <PickList>
         {typed === '' && models.some(({ kind }) => kind === undefined) && (
           <Choice id="auto" name="auto" note="Chosen by the difficulty of the prompt" onPick={onPick} />
         )}
@@ -168,7 +169,7 @@ const Choices = memo(function Choices({ typed, models, onPick }: ChoicesProps) {
         {typed !== '' && !found.some(({ id }) => id === typed) && (
           <Choice id={typed} name={`Use “${typed}”`} note="As typed" onPick={onPick} />
         )}
-      </ul>
+      </PickList>
       <p className="text-sm text-muted" role="status">
         {found.length > SHOWN_MAX
           ? `The first ${SHOWN_MAX} of ${formatCount(found.length)} models of this kind. Type to search.`
@@ -181,20 +182,15 @@ const Choices = memo(function Choices({ typed, models, onPick }: ChoicesProps) {
 function Choice(props: { id: string; name: string; note: string; onPick: (id: string) => void }) {
   const { id, name, note, onPick } = props
   return (
-    <li>
-      <button
-        type="button"
-        className="grid w-full cursor-pointer bg-transparent px-4 py-2 text-left hover:bg-sunken"
-        onClick={() => onPick(id)}
-      >
+    <PickRow
+      name={
         <span className="spread gap-y-0">
           <span className="font-medium wrap-anywhere">{name}</span>
           <span className="text-sm text-muted">{note}</span>
         </span>
-        {name !== id && !name.startsWith('Use') && (
-          <span className="text-sm text-muted wrap-anywhere">{id}</span>
-        )}
-      </button>
-    </li>
+      }
+      second={name !== id && !name.startsWith('Use') && id}
+      onPick={() => onPick(id)}
+    />
   )
 }

@@ -7,7 +7,7 @@ import { requestJson } from '../../api/request.ts'
 import { DialogBox, FormDialog } from '../../components/feedback/dialogs.tsx'
 import { QueryView } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
-import { SelectField } from '../../components/form/fields.tsx'
+import { PickList, PickRow } from '../../components/form/pick-list.tsx'
 import type { ChatSettings } from '../../lib/playground/chat-settings.ts'
 import { chatSettingsOf, presetNameProblem, presetOfChat } from '../../lib/presets.ts'
 
@@ -29,15 +29,22 @@ export function PlaygroundPresets({ settings, onLoad, onClose }: PresetDialogPro
         {({ data }) => (
           <>
             {data.length > 0 && (
-              <LoadForm
-                presets={data}
-                onLoad={(preset) => {
-                  onLoad(chatSettingsOf(preset.settings))
-                  onClose()
-                }}
-              />
+              <PickList>
+                {data.map(({ name, version, settings: kept }) => (
+                  <PickRow
+                    key={name}
+                    name={<span className="truncate font-medium">{name}</span>}
+                    second={`version ${version}`}
+                    onPick={() => {
+                      onLoad(chatSettingsOf(kept))
+                      onClose()
+                    }}
+                  />
+                ))}
+              </PickList>
             )}
             <p className="text-muted">
+              {data.length > 0 && 'Pick one to load its settings. '}
               Your app calls with a preset by its name. <Link to="/presets">All presets</Link>
             </p>
             {mayChange && (
@@ -51,32 +58,6 @@ export function PlaygroundPresets({ settings, onLoad, onClose }: PresetDialogPro
         )}
       </QueryView>
     </DialogBox>
-  )
-}
-
-function LoadForm(props: { presets: PresetView[]; onLoad: (preset: PresetView) => void }) {
-  const { presets, onLoad } = props
-  const [name, setName] = useState(presets[0]?.name ?? '')
-  const chosen = presets.find((preset) => preset.name === name)
-  return (
-    <form
-      className="stack"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (chosen) onLoad(chosen)
-      }}
-    >
-      <SelectField
-        label="Preset"
-        value={name}
-        onChange={setName}
-        options={presets.map((preset) => ({
-          value: preset.name,
-          name: `${preset.name}, version ${preset.version}`,
-        }))}
-      />
-      <Button>Load</Button>
-    </form>
   )
 }
 

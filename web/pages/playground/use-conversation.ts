@@ -17,8 +17,6 @@ import {
 } from '../../lib/playground/conversation.ts'
 import { runChat } from './run-chat.ts'
 
-export type ConversationControl = ReturnType<typeof useConversation>
-
 /** One conversation: what was said so far, and everything that can be done with it. Leaving the page stops its calls. */
 export function useConversation(keyId: string, initial: ChatSettings) {
   const [conversation, setConversation] = useState(() => newConversation(newReference(), initial, Date.now()))
