@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { NewRecoveryCodes, NewTotp, SecondFactorView } from '../../../src/core/api/second-factor.ts'
 import { secondFactorQuery } from '../../api/queries.ts'
 import { path, requestJson } from '../../api/request.ts'
@@ -17,29 +16,23 @@ import {
   TotpDialog,
 } from './second-factor-dialogs.tsx'
 
-type Open =
-  | 'add-totp'
-  | 'remove-totp'
-  | 'add-passkey'
-  | 'new-codes'
-  | { passkey: SecondFactorView['passkeys'][number] }
+const REMOVAL = { submit: 'Remove', kind: 'danger', stale: [SECOND_FACTOR_PATH] } as const
 
 /** What signing in takes beside the password. */
 export function SecondFactorPanel() {
   const query = useQuery(secondFactorQuery)
-  const [open, setOpen] = useState<Open | null>(null)
   return (
     <Panel title="Two-step sign-in" padded>
       <QueryView query={query}>
         {(view) => (
           <Facts
             rows={{
-              'Authenticator app': <Totp isOn={view.totp} onOpen={setOpen} />,
-              Passkeys: <Passkeys passkeys={view.passkeys} onOpen={setOpen} />,
+              'Authenticator app': <Totp isOn={view.totp} />,
+              Passkeys: <Passkeys passkeys={view.passkeys} />,
               'Recovery codes': (view.totp || view.passkeys.length > 0) && (
                 <span className="row gap-x-3 gap-y-1">
                   {plural(view.recovery_codes_left, 'code')} left
-                  <Button size="small" onClick={() => setOpen('new-codes')}>
+                  <Button size="small" dialog={(close) => <NewCodesDialog onClose={close} />}>
                     Make new codes
                   </Button>
                 </span>
@@ -48,97 +41,89 @@ export function SecondFactorPanel() {
           />
         )}
       </QueryView>
-      {open && <OpenDialog open={open} onClose={() => setOpen(null)} />}
     </Panel>
   )
 }
 
-/** It stays open over a change of the panel, since codes are shown after it. */
-function OpenDialog({ open, onClose }: { open: Open; onClose: () => void }) {
-  const removal = { submit: 'Remove', kind: 'danger', stale: [SECOND_FACTOR_PATH], onClose } as const
-  switch (open) {
-    case 'add-totp':
-      return (
-        <PasswordDialog
-          title="Set up an authenticator app"
-          submit="Continue"
-          kind="primary"
-          send={(body) => requestJson<NewTotp>('POST', `${SECOND_FACTOR_PATH}/totp`, body)}
-          then={(totp, close) => <TotpDialog totp={totp} onClose={close} />}
-          onClose={onClose}
-        />
-      )
-    case 'remove-totp':
-      return (
-        <PasswordDialog
-          {...removal}
-          title="Remove the authenticator app?"
-          send={(body) => requestJson('POST', `${SECOND_FACTOR_PATH}/totp/remove`, body)}
-          done="The authenticator app is removed."
-        />
-      )
-    case 'add-passkey':
-      return <NewPasskeyDialog onClose={onClose} />
-    case 'new-codes':
-      return (
-        <PasswordDialog
-          title="Make new recovery codes"
-          submit="Make new codes"
-          kind="primary"
-          send={(body) => requestJson<NewRecoveryCodes>('POST', `${SECOND_FACTOR_PATH}/recovery-codes`, body)}
-          stale={[SECOND_FACTOR_PATH]}
-          then={showCodes}
-          onClose={onClose}
-        >
-          <p>The codes you have no longer work then.</p>
-        </PasswordDialog>
-      )
-    default:
-      return (
-        <PasswordDialog
-          {...removal}
-          title={`Remove the passkey “${open.passkey.name}”?`}
-          send={(body) =>
-            requestJson('POST', path`/console/api/second-factor/passkeys/${open.passkey.id}/remove`, body)
-          }
-          done="The passkey is removed."
-        />
-      )
-  }
-}
+const NewCodesDialog = ({ onClose }: { onClose: () => void }) => (
+  <PasswordDialog
+    title="Make new recovery codes"
+    submit="Make new codes"
+    kind="primary"
+    send={(body) => requestJson<NewRecoveryCodes>('POST', `${SECOND_FACTOR_PATH}/recovery-codes`, body)}
+    stale={[SECOND_FACTOR_PATH]}
+    then={showCodes}
+    onClose={onClose}
+  >
+    <p>The codes you have no longer work then.</p>
+  </PasswordDialog>
+)
 
-const Totp = ({ isOn, onOpen }: { isOn: boolean; onOpen: (open: Open) => void }) => (
+/** Both dialogs are one element, which stays open once the app is on: codes are shown then. */
+const Totp = ({ isOn }: { isOn: boolean }) => (
   <span className="row gap-x-3 gap-y-1">
     {isOn ? 'On' : 'Off'}
     <Button
       size="small"
       about="the authenticator app"
-      onClick={() => onOpen(isOn ? 'remove-totp' : 'add-totp')}
+      dialog={(close) =>
+        isOn ? (
+          <PasswordDialog
+            {...REMOVAL}
+            title="Remove the authenticator app?"
+            send={(body) => requestJson('POST', `${SECOND_FACTOR_PATH}/totp/remove`, body)}
+            done="The authenticator app is removed."
+            onClose={close}
+          />
+        ) : (
+          <PasswordDialog
+            title="Set up an authenticator app"
+            submit="Continue"
+            kind="primary"
+            send={(body) => requestJson<NewTotp>('POST', `${SECOND_FACTOR_PATH}/totp`, body)}
+            then={(totp, done) => <TotpDialog totp={totp} onClose={done} />}
+            onClose={close}
+          />
+        )
+      }
     >
       {isOn ? 'Remove' : 'Set up'}
     </Button>
   </span>
 )
 
-function Passkeys(props: { passkeys: SecondFactorView['passkeys']; onOpen: (open: Open) => void }) {
-  const { passkeys, onOpen } = props
+function Passkeys({ passkeys }: { passkeys: SecondFactorView['passkeys'] }) {
   const problem = passkeyProblem()
   return (
     <span className="stack gap-2">
-      {passkeys.map((passkey) => (
-        <span key={passkey.id} className="row gap-x-3 gap-y-1">
-          <span className="wrap-anywhere">{passkey.name}</span>
+      {passkeys.map(({ id, name, last_used_at: usedAt }) => (
+        <span key={id} className="row gap-x-3 gap-y-1">
+          <span className="wrap-anywhere">{name}</span>
           <span className="text-sm text-muted">
-            {passkey.last_used_at === null ? 'never used' : `last used ${formatDate(passkey.last_used_at)}`}
+            {usedAt === null ? 'never used' : `last used ${formatDate(usedAt)}`}
           </span>
-          <Button size="small" about={passkey.name} onClick={() => onOpen({ passkey })}>
+          <Button
+            size="small"
+            about={name}
+            dialog={(close) => (
+              <PasswordDialog
+                {...REMOVAL}
+                title={`Remove the passkey “${name}”?`}
+                send={(body) =>
+                  requestJson('POST', path`/console/api/second-factor/passkeys/${id}/remove`, body)
+                }
+                done="The passkey is removed."
+                onClose={close}
+              />
+            )}
+          >
             Remove
           </Button>
         </span>
       ))}
       {problem === null ? (
         <span>
-          <Button size="small" onClick={() => onOpen('add-passkey')}>
+          <Button size="small" dialog={(close) => <NewPasskeyDialog onClose={close} />}>
             Add a passkey
           </Button>
         </span>
