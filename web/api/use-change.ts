@@ -29,8 +29,8 @@ export function useChange<Input = void, Result = unknown>(change: Change<Input, 
 
 /** The same for a button, which has no place for an error: a failure is shown as a toast. */
 export function useAction<Input = void, Result = unknown>(change: Change<Input, Result>) {
-  const { mutateAsync, isPending, failureCount } = useChange(change)
+  const { mutateAsync, isPending } = useChange(change)
   // Also where what asked for it is gone by then, such as the search.
   const run = (input: Input) => void mutateAsync(input).catch((error) => showToast(messageOf(error)))
-  return { run, isPending, failureCount }
+  return { run, isPending }
 }

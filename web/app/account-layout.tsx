@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useRouter } from '@tanstack/react-router'
 import {
   Bookmark,
@@ -22,11 +22,12 @@ import type { Permission } from '../../src/core/accounts/member-permissions.ts'
 import type { InvitationAnswer, ReceivedInvitationView } from '../../src/core/api/organisations.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { invitationsQuery, sessionQuery } from '../api/queries.ts'
-import { messageOf, requestJson } from '../api/request.ts'
+import { requestJson } from '../api/request.ts'
 import { putSession, switchSession } from '../api/session.ts'
 import { useAction } from '../api/use-change.ts'
 import { useLiveAccount } from '../api/use-live-account.ts'
 import { Note } from '../components/feedback/messages.tsx'
+import { ActionButton } from '../components/form/action-button.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Money, MoneyPlace } from '../components/text/money.tsx'
 import { dropDrafts } from '../lib/form-drafts.ts'
@@ -86,19 +87,20 @@ export function AccountLayout() {
 /** Asks for the verification of the email address while the free credit depends on it. */
 function VerificationBanner() {
   const { data: session } = useQuery(sessionQuery)
-  const resend = useMutation({ mutationFn: () => requestJson('POST', '/console/api/verification-mails') })
   if (session?.account.free_credit !== 'unverified') return null
   return (
-    <Note tone={resend.error ? 'warn' : 'plain'}>
+    <Note>
       <strong>Verify your email address to get your free credit.</strong> Open the link in the email sent to{' '}
       {session.person.email}.{' '}
-      <Button size="small" disabled={resend.isPending} onClick={() => resend.mutate()}>
+      <ActionButton
+        size="small"
+        action={{
+          send: () => requestJson('POST', '/console/api/verification-mails'),
+          done: 'Email sent. Check your spam folder, too.',
+        }}
+      >
         Resend email
-      </Button>
-      <p role="status">
-        {resend.isSuccess && 'Email sent. Check your spam folder, too.'}
-        {resend.error && messageOf(resend.error)}
-      </p>
+      </ActionButton>
     </Note>
   )
 }

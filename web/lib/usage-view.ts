@@ -159,7 +159,7 @@ export function seriesColours(series: readonly string[]): Map<string, number> {
 }
 
 /** For bars and for their key: of each colour, and of all others. */
-const FILLS = [
+export const FILLS = [
   'fill-series-1 bg-series-1',
   'fill-series-2 bg-series-2',
   'fill-series-3 bg-series-3',
@@ -169,10 +169,12 @@ const FILLS = [
   'fill-series-7 bg-series-7',
 ]
 
+export const OTHERS_FILL = 'fill-series-8 bg-series-8'
+
 /** The classes of each series. */
 export function seriesFills(series: readonly string[]): (name: string) => string {
   const colours = seriesColours(series)
-  return (name) => FILLS[colours.get(name) ?? FILLS.length] ?? 'fill-series-8 bg-series-8'
+  return (name) => FILLS[colours.get(name) ?? FILLS.length] ?? OTHERS_FILL
 }
 
 const hashOf = (text: string): number =>

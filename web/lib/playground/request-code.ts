@@ -1,3 +1,4 @@
+import { shellQuoted } from '../curl-call.ts'
 import type { SnippetLanguage } from '../snippets.ts'
 
 /** A request to show as a program. Keys are never part of it: programs take theirs from the environment. */
@@ -104,6 +105,3 @@ function pythonLiteral(value: unknown, indent: number): string {
   const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}']
   return lines.length === 0 ? open + close : `${open}\n${lines.join('\n')}\n${end}${close}`
 }
-
-/** For a POSIX shell: nothing inside single quotes means anything but a single quote. */
-const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

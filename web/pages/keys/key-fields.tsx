@@ -10,26 +10,13 @@ import { endOfDay, spendingLimitProblem, wholeNumberProblem } from '../../lib/ch
 import { shownZone } from '../../lib/time-zone.ts'
 import { dayIn } from '../../lib/usage-view.ts'
 
-/** The fields of a key's settings, as texts. */
-export type KeyValues = Record<
-  | 'name'
-  | 'limit_usd'
-  | 'limit_reset'
-  | 'expires_at'
-  | 'requests_per_minute'
-  | 'concurrent_calls'
-  | 'allowed_models'
-  | 'allowed_providers'
-  | 'scopes',
-  string
->
-
 interface RateMaxima {
   requests_per_minute: number
   concurrent_calls: number
 }
 
-export const NEW_KEY: KeyValues = {
+/** The fields of a key's settings, as texts. */
+export const NEW_KEY = {
   name: '',
   limit_usd: '',
   limit_reset: 'none',
@@ -40,6 +27,8 @@ export const NEW_KEY: KeyValues = {
   allowed_providers: '',
   scopes: '',
 }
+
+type KeyValues = Record<keyof typeof NEW_KEY, string>
 
 /** The settings that a key has. */
 export const valuesOf = (key: KeyView): KeyValues => ({

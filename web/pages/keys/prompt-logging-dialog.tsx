@@ -6,6 +6,11 @@ import { plural } from '../../lib/format.ts'
 
 const RETENTIONS = [1, 3, 7, 14, 30].map((days) => ({ value: String(days), name: plural(days, 'day') }))
 
+export const DELETE_OR_KEEP = [
+  { value: 'delete', name: 'Delete them now' },
+  { value: 'keep', name: 'Keep them until they expire' },
+]
+
 const setDays = (id: string, days: number | null) =>
   requestJson<KeyView>('PATCH', path`/console/api/keys/${id}`, {
     prompt_log_days: days,
@@ -50,10 +55,7 @@ export const StopLoggingDialog = ({ apiKey: { id, name }, onClose }: DialogProps
       stored: {
         label: 'Stored prompts and answers',
         initial: 'delete',
-        options: [
-          { value: 'delete', name: 'Delete them now' },
-          { value: 'keep', name: 'Keep them until they expire' },
-        ],
+        options: DELETE_OR_KEEP,
       },
     }}
     send={async ({ stored }) => {

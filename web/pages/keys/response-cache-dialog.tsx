@@ -3,6 +3,7 @@ import { path, requestJson } from '../../api/request.ts'
 import { FormDialog } from '../../components/feedback/dialogs.tsx'
 import { wholeNumberProblem } from '../../lib/checks.ts'
 import { numberOf } from './key-fields.tsx'
+import { DELETE_OR_KEEP } from './prompt-logging-dialog.tsx'
 
 /** Sets for how long a key's requests are answered again, and removes the responses that are stored. */
 export const ResponseCacheDialog = ({ apiKey, onClose }: { apiKey: KeyView; onClose: () => void }) => (
@@ -21,10 +22,7 @@ export const ResponseCacheDialog = ({ apiKey, onClose }: { apiKey: KeyView; onCl
       stored: {
         label: 'Stored responses of the account',
         initial: 'keep',
-        options: [
-          { value: 'keep', name: 'Keep them until they expire' },
-          { value: 'delete', name: 'Delete them now' },
-        ],
+        options: DELETE_OR_KEEP,
       },
     }}
     send={async ({ seconds, stored }) => {

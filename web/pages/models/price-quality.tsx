@@ -6,18 +6,8 @@ import { plural } from '../../lib/format.ts'
 import type { CatalogModel } from '../../lib/models/model-catalog.ts'
 import { costOfThousand, roundedUsd } from '../../lib/models/model-comparison.ts'
 import { frontierOf, qualitySource, qualityText } from '../../lib/models/model-quality.ts'
+import { FILLS, OTHERS_FILL } from '../../lib/usage-view.ts'
 import { useCallSize } from './use-call-size.ts'
-
-const FILLS = [
-  'fill-series-1 bg-series-1',
-  'fill-series-2 bg-series-2',
-  'fill-series-3 bg-series-3',
-  'fill-series-4 bg-series-4',
-  'fill-series-5 bg-series-5',
-  'fill-series-6 bg-series-6',
-  'fill-series-7 bg-series-7',
-]
-const OTHERS_FILL = 'fill-series-8 bg-series-8'
 
 /**
  * What a thousand calls of each model cost, and how good it is; the list below has the same figures. `all`: the whole

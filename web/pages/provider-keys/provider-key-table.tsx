@@ -1,4 +1,3 @@
-import { useState } from 'react'
 import type { ByokKeyBody, ByokKeyPatch } from '../../../src/core/api/byok-keys.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
@@ -36,11 +35,13 @@ export function ProviderKeyTable(props: { keys: readonly ByokKeyBody[]; names: R
         ),
         Status: (key) => <Status providerKey={key} />,
         Fallback: (key) => (
-          <FallbackSwitch
-            // The stored value replaces the click, also when the change was refused.
-            key={`${key.id} ${key.allow_fallback} ${change.failureCount}`}
-            providerKey={key}
-            name={nameOf(key)}
+          <CheckField
+            label={
+              <>
+                Use Shuntyard's keys<span className="sr-only"> for {nameOf(key)}</span>
+              </>
+            }
+            checked={key.allow_fallback}
             onChange={(checked) => change.run({ id: key.id, body: { allow_fallback: checked } })}
           />
         ),
@@ -70,30 +71,6 @@ export function ProviderKeyTable(props: { keys: readonly ByokKeyBody[]; names: R
             ]}
           />
         ),
-      }}
-    />
-  )
-}
-
-/** Shows the click at once, before the response is there. */
-function FallbackSwitch(props: {
-  providerKey: ByokKeyBody
-  name: string
-  onChange: (checked: boolean) => void
-}) {
-  const { providerKey, name, onChange } = props
-  const [isChecked, setIsChecked] = useState(providerKey.allow_fallback)
-  return (
-    <CheckField
-      label={
-        <>
-          Use Shuntyard's keys<span className="sr-only"> for {name}</span>
-        </>
-      }
-      checked={isChecked}
-      onChange={(checked) => {
-        setIsChecked(checked)
-        onChange(checked)
       }}
     />
   )
