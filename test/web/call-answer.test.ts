@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Generation, PromptLogView } from '../../src/core/api/calls.ts'
 import { costOf } from '../../src/core/billing/pricing.ts'
 import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
-import type { ErrorCode } from '../../src/core/kernel/errors.ts'
+import { CATALOGUE, type ErrorCode } from '../../src/core/kernel/errors.ts'
 import { formatRate, formatUsd, parseRate, picoUsd, picoUsdPerToken } from '../../src/core/kernel/money.ts'
 import { costLines, savedAgainstList } from '../../web/lib/calls/call-cost.ts'
 import { callProblem } from '../../web/lib/calls/call-problem.ts'
@@ -14,6 +14,7 @@ const failed = (code: ErrorCode, attempts: Array<[outcome: string, status: numbe
   callProblem({
     status: 'failed',
     error_code: code,
+    finish_reason: null,
     attempts: attempts.map(([outcome, http_status]) => ({ outcome, http_status })),
   })
 
@@ -36,13 +37,27 @@ describe('why a call did not complete', () => {
   })
 
   test('is not the same for a broken completion as for a client that left, and null for a complete call', () => {
-    const call = { error_code: null, attempts: [] }
-    expect(callProblem({ ...call, status: 'completed' })).toBeNull()
+    const call = { error_code: null, finish_reason: null, attempts: [] }
+    expect(callProblem({ ...call, status: 'completed', finish_reason: 'stop' })).toBeNull()
     expect(callProblem({ ...call, status: 'interrupted' })?.title).toBe('The completion broke off.')
     expect(callProblem({ ...call, status: 'cancelled' })).toMatchObject({
       title: 'The client disconnected.',
       remedy: null,
     })
+  })
+
+  test.each(Object.keys(CATALOGUE))('has words and a remedy for %s', (code) => {
+    const { title, remedy } = failed(code as ErrorCode, [])!
+    expect(title).toMatch(/^[A-Z][^_]+\.$/)
+    expect(remedy).toMatch(/^[A-Z].+\.$/)
+  })
+
+  test.each([
+    ['content_filter', "The provider's content filter ended the completion."],
+    ['length', 'The completion reached its token limit.'],
+  ])('says of a complete call that it ended early: %s', (finish_reason, title) => {
+    const call = { error_code: null, finish_reason, attempts: [] }
+    expect(callProblem({ ...call, status: 'completed' })?.title).toBe(title)
   })
 
   test('shows a code or an outcome that it does not know as the API names it', () => {

@@ -202,7 +202,7 @@ export type CallAttempt = Static<typeof CallAttempt>
 /** GET /console/api/calls/:id. 404 with `Retry-After: 1` while the call is not settled: retry. */
 export const CallDetail = Type.Interface([GenerationDetail], {
   ...AccountCall.properties,
-  /** The HTTP status of its error; null: it has none. */
+  /** The HTTP status that its error came with, 200 within a stream that had begun; null: it has no error. */
   error_status: nullable(Type.Integer()),
   attempts: Type.Array(CallAttempt),
 })

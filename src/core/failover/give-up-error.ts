@@ -58,7 +58,7 @@ function reasonsOf({ attempts, hidesTarget }: FailoverState): string {
   return reasons.size === 0 ? '' : ` (${[...reasons].join('; ')})`
 }
 
-/** Null for what is the gateway's own. The status may name a provider, which `auto` hides. */
+/** Null for failures within the gateway. The status may name a provider, which `auto` hides. */
 function reasonOf({ kind, hint, httpStatus }: AttemptFailure, hidesTarget: boolean): string | null {
   switch (kind) {
     case 'server-error':
@@ -79,6 +79,10 @@ function reasonOf({ kind, hint, httpStatus }: AttemptFailure, hidesTarget: boole
       return 'an empty response'
     case 'bad-request':
       return 'request refused'
+    case 'refused':
+      return 'access refused by the provider'
+    case 'context-length':
+      return 'messages too long'
     default:
       return null
   }

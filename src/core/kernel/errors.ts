@@ -1,8 +1,9 @@
 /**
  * The one class for every error that a client can see, with the catalogue of codes. `message` is public: it states
  * the remedy and never names a provider or offer. Internal details go to `internal` and `cause`, for logs.
+ * @internal
  */
-const CATALOGUE = {
+export const CATALOGUE = {
   invalid_json: [400, 'invalid_request_error'],
   invalid_request: [400, 'invalid_request_error'],
   context_length_exceeded: [400, 'invalid_request_error'],

@@ -140,11 +140,17 @@ export const consoleCallRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const call = await lookups.run(holder, find)
     const view: CallDetail = {
       ...callDetail(call, 'owner'),
-      error_status: call.errorCode === null ? null : statusOfCode(call.errorCode as ErrorCode),
+      error_status: errorStatus(call),
       attempts: ownAttempts(call),
     }
     return withPromptLog(view, await promptLogs.expiries([call.id]))
   })
+}
+
+/** A stream that had begun was a 200, and ended with the error in its last chunk. */
+function errorStatus({ errorCode, status, stream }: ListedCall): number | null {
+  if (errorCode === null) return null
+  return stream && status === 'interrupted' ? 200 : statusOfCode(errorCode as ErrorCode)
 }
 
 type ListQuery = Partial<

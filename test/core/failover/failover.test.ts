@@ -345,11 +345,12 @@ describe('after a failure', () => {
     ]
     const message = (hidesTarget: boolean) => giveUpNow(state([route(), route()], attempts, { hidesTarget }))
     expect(message(false)).toMatchObject({
-      message: 'All providers failed (HTTP 529; the response was cut off). Retry with backoff.',
+      message:
+        'All providers failed (HTTP 529; the response was cut off; access refused by the provider). Retry with backoff.',
     })
     expect(message(true)).toMatchObject({
       message:
-        'All providers failed (an error of the provider; the response was cut off). Retry with backoff.',
+        'All providers failed (an error of the provider; the response was cut off; access refused by the provider). Retry with backoff.',
     })
   })
 

@@ -15,7 +15,7 @@ import type {
   WebhookList,
 } from '../../../src/core/api/webhooks.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../../src/core/kernel/money.ts'
-import { ask } from '../../helpers/chat-client.ts'
+import { ask, stream } from '../../helpers/chat-client.ts'
 import { type ConsoleClient, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { getAs } from '../../helpers/requests.ts'
@@ -34,6 +34,7 @@ beforeAll(async () => {
     models: {
       'test/one': [{ at: 'alpha', model: 'words-12' }],
       'test/broken': [{ at: 'beta', model: 'status-400' }],
+      'test/cut': [{ at: 'alpha', model: 'words-12.error-event-5' }],
       'test/own': [{ at: 'gamma', model: 'words-12.auth' }],
     },
     providerKeyNames: { gamma: 'CONSOLE_TEST_GAMMA_KEY' },
@@ -437,6 +438,19 @@ describe('usage', () => {
       attempts: [{ outcome: 'bad-request', http_status: 400, provider_message: null, rescued: false }],
     })
     expect(text).not.toMatch(/beta|status-400|offer/)
+  })
+
+  test('shows that a broken stream had begun as a 200', async () => {
+    const client = await signedUp(stack.url)
+    const { secret } = await newKey(client)
+    const { end } = await stream({ url: stack.url, key: secret }, { model: 'test/cut' })
+    const { id, errorCode } = await end
+    await stack.settled(await accountOf(client))
+    expect(await client.json<CallDetail>(`/console/api/calls/${id}`)).toMatchObject({
+      status: 'interrupted',
+      error_code: errorCode,
+      error_status: 200,
+    })
   })
 
   test('refuses a filter that it does not know', async () => {

@@ -13,8 +13,8 @@ import type { TableSort } from './table-sort.tsx'
 
 const USAGE_SOURCES: Record<string, string> = {
   upstream: 'provider',
-  counted: 'counted by Shuntyard from the output',
-  estimated: 'estimated by Shuntyard, in part from the reasoning time',
+  counted: 'Shuntyard, from the output',
+  estimated: 'Shuntyard, in part from the reasoning time',
   none: 'nothing was delivered',
 } satisfies Record<Generation['usage']['source'], string>
 

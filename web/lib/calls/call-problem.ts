@@ -11,9 +11,23 @@ export interface CallProblem {
   remedy: string | null
 }
 
-/** Null for a call that completed. */
+/** Completions that ended early without an error, by their finish reason. */
+const EARLY_ENDS: Readonly<Record<string, CallProblem>> = {
+  content_filter: {
+    title: "The provider's content filter ended the completion.",
+    detail: 'What was produced until then is charged.',
+    remedy: 'Change the messages, or choose another model.',
+  },
+  length: {
+    title: 'The completion reached its token limit.',
+    detail: 'Its text ends early, and is charged as far as it goes.',
+    remedy: 'Raise max_tokens, or request a shorter completion.',
+  },
+}
+
+/** Null for a call that completed as it should. */
 export function callProblem(
-  call: Pick<Generation, 'status' | 'error_code'> & {
+  call: Pick<Generation, 'status' | 'error_code' | 'finish_reason'> & {
     attempts: ReadonlyArray<Pick<CallAttempt, 'outcome' | 'http_status'>>
   },
 ): CallProblem | null {
@@ -21,7 +35,7 @@ export function callProblem(
   const remedy = code === null ? null : errorRemedy(code)
   switch (status) {
     case 'completed':
-      return null
+      return EARLY_ENDS[call.finish_reason ?? ''] ?? null
     case 'failed':
       return {
         title: `${code === null ? 'The call failed' : errorReason(code)}.`,
