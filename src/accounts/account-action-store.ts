@@ -32,9 +32,11 @@ export function createAccountActionStore(postgres: Postgres) {
       await postgres.$executeRawUnsafe(RECORD, ...values)
     },
 
-    /** Newest first, after an action's id. */
-    page: (accountId: string, page: IdPage) =>
-      postgres.accountAction.findMany(newestFirst(page, { accountId })),
+    /** Newest first, after an action's id; on some targets, or all. */
+    page: (accountId: string, { targets, ...page }: { targets: string[] | null } & IdPage) =>
+      postgres.accountAction.findMany(
+        newestFirst(page, { accountId, ...(targets && { target: { in: targets } }) }),
+      ),
   }
 }
 

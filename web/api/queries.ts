@@ -96,7 +96,8 @@ export const stepQuery = (step: string) =>
 
 export const membersQuery = readOf<MemberList>('/console/api/members')
 
-export const activityQuery = pagesOf<ActivityEntry>('/console/api/activity')
+export const activityQuery = (target: string | undefined) =>
+  pagesOf<ActivityEntry>('/console/api/activity', { target })
 
 /** What the link of an invitation invites to. */
 export const invitationQuery = (token: string) =>

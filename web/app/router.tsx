@@ -133,6 +133,7 @@ const pages = {
   usage: () => import('../pages/usage-page.tsx'),
   callSession: () => import('../pages/call-session-page.tsx'),
   members: () => import('../pages/members-page.tsx'),
+  activity: () => import('../pages/activity-page.tsx'),
   organisation: () => import('../pages/organisation-page.tsx'),
   playground: () => import('../pages/playground-page.tsx'),
   settings: () => import('../pages/settings-page.tsx'),
@@ -177,7 +178,7 @@ const routeTree = rootRoute.addChildren([
     searchPage(accountRoute, '/session', textParameters('id'), pages.callSession, 'CallSessionPage'),
     page(accountRoute, '/calls/$id', () => import('../pages/call-page.tsx'), 'CallPage'),
     page(accountRoute, '/provider-keys', () => import('../pages/provider-keys-page.tsx'), 'ProviderKeysPage'),
-    page(accountRoute, '/activity', () => import('../pages/activity-page.tsx'), 'ActivityPage'),
+    searchPage(accountRoute, '/activity', textParameters('target'), pages.activity, 'ActivityPage'),
     organisationRoute.addChildren([
       searchPage(organisationRoute, '/members', textParameters('new'), pages.members, 'MembersPage'),
       page(organisationRoute, '/organisation', pages.organisation, 'OrganisationPage'),

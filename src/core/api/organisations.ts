@@ -127,7 +127,10 @@ export const InvitationAnswer = Type.Object(
 )
 export type InvitationAnswer = Static<typeof InvitationAnswer>
 
-/** GET /console/api/activity?cursor&limit: a page of people's actions on the account, newest first. */
+/**
+ * GET /console/api/activity?target&cursor&limit: a page of people's actions on the account, newest first. `target` is an
+ * id, or the email of a person.
+ */
 export const ActivityEntry = Type.Object({
   id: Type.String(),
   at: IsoTime,

@@ -61,7 +61,7 @@ test('a personal account has no page of an organisation, by address or by Back',
 
 test('its pages are good at both widths', async () => {
   const { members } = await organisationOf(stack, ['owner', 'admin', 'developer', 'billing'])
-  await members.developer.json<CreatedKey>('/console/api/keys', { body: { name: 'laptop' } })
+  const { key } = await members.developer.json<CreatedKey>('/console/api/keys', { body: { name: 'laptop' } })
   await members.owner.json('/console/api/members/invitations', {
     body: { email: 'somebody.with.a.long.name@example.test', role: 'billing' },
   })
@@ -73,6 +73,10 @@ test('its pages are good at both widths', async () => {
     ['/settings', 'Settings'],
   ] as const)
     await expectGoodPage(opened, stack.url + path, title)
+  await opened.page.goto(`${stack.url}/activity?target=${key.id}`)
+  await opened.page.getByRole('heading', { name: `Activity for ${key.id}` }).waitFor()
+  const rows = opened.page.getByRole('row').filter({ hasText: key.id })
+  await rows.filter({ hasText: 'API key created' }).waitFor()
   const billing = await openAs(members.billing, NARROW)
   await expectGoodPage(billing, `${stack.url}/dashboard`, 'Dashboard')
   await expectGoodPage(billing, `${stack.url}/usage?group=member`, 'Usage')

@@ -89,11 +89,11 @@ test('the audit log names the person and what changed', async () => {
   const content = { changes: { models: [{ id: 'birch/open-leaf', rate }] } }
   await operators.post('/catalog/edits', { content })
   await page.goto(`${stack.url}/admin/actions`)
-  const row = page.getByRole('row').filter({ hasText: 'Changed the catalog' }).first()
+  const row = page.getByRole('row').filter({ hasText: 'Catalog edited' }).first()
   await row.getByText('Test admin').waitFor()
   await row.getByText('Values').click()
   await row.getByText('changes.models[birch/open-leaf].rate.prompt: none → 0.150000').waitFor()
-  const changed = page.getByRole('row').filter({ hasText: 'Changed a role' })
+  const changed = page.getByRole('row').filter({ hasText: 'Operator role changed' })
   await changed.getByText('name: Ann Lee; role: viewer → support').waitFor()
   await expectGoodPage(admin, `${stack.url}/admin/actions`, 'Audit log')
 })

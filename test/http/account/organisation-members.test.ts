@@ -49,10 +49,12 @@ const accept = (by: ConsoleClient, body: { token: string } | { id: string }) =>
   by.ask(`${API}/invitations/accept`, { body })
 const membersOf = (by: ConsoleClient) => by.json<MemberList>(`${API}/members`)
 const sessionOf = (by: ConsoleClient) => by.json<SessionView>(`${API}/session`)
-const activityOf = async (by: ConsoleClient) =>
-  (await by.json<Page<ActivityEntry>>(`${API}/activity`)).data.map(({ action, person, target, details }) => ({
-    ...{ action, person, target, details },
-  }))
+const activityOf = async (by: ConsoleClient, search = '') =>
+  (await by.json<Page<ActivityEntry>>(`${API}/activity${search}`)).data.map(
+    ({ action, person, target, details }) => ({
+      ...{ action, person, target, details },
+    }),
+  )
 
 describe('an invitation', () => {
   test('has a subject without the name that a stranger chose, and is sent ten times a day before anything is paid', async () => {
@@ -108,6 +110,8 @@ describe('an invitation', () => {
       { action: 'member.invited', person: owner.email, details: { email: invited.email } },
       { action: 'organisation.created', person: owner.email },
     ])
+    expect(await activityOf(owner, `?target=${invited.email}`)).toMatchObject([{ action: 'member.joined' }])
+    expect(await activityOf(owner, '?target=key_none')).toEqual([])
     await expectError(await invite(owner, invited.email), 409, 'conflict')
   })
 

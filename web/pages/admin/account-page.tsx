@@ -6,6 +6,7 @@ import { SpendByDay } from '../../components/chart/spend-by-day.tsx'
 import { QueryView } from '../../components/feedback/messages.tsx'
 import { LinkTabs } from '../../components/layout/link-tabs.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { ActionTable } from '../../components/table/action-table.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
 import { daysOf, lastDays } from '../../lib/format.ts'
 import { BalanceDialog, LimitsDialog, SuspendDialog } from './accounts/account-dialogs.tsx'
@@ -17,7 +18,6 @@ import { AccountTimelinePanel } from './accounts/account-timeline-panel.tsx'
 import { AccountMemberships, AccountStats } from './accounts/account-view.tsx'
 import { InviteDialog } from './accounts/new-account-dialog.tsx'
 import { OperatorButton, OperatorMenu } from './operator-button.tsx'
-import { ActionTable } from './operators/audit-log.tsx'
 
 /** The whole story of an account: what happened lately, and its calls, money, access and log, each in a tab. */
 export function OperatorAccountPage() {
@@ -134,11 +134,7 @@ function Account({ account }: { account: OperatorAccountDetail }) {
               </Link>
             }
           >
-            {account.actions.length === 0 ? (
-              <p className="panel-body text-muted">None yet.</p>
-            ) : (
-              <ActionTable actions={account.actions} />
-            )}
+            <ActionTable actions={account.actions} />
           </Panel>
           <AccountAlarms accountId={account.id} />
           <AccountMails accountId={account.id} />

@@ -12,9 +12,9 @@ import { DiffView } from '../../components/text/diff-view.tsx'
 import { Badge, Moment, Stats } from '../../components/text/values.tsx'
 import { formatCount, formatMoment } from '../../lib/format.ts'
 import { writeDocument } from '../../lib/operators/catalog-edits.ts'
+import { ActorName } from './actor-name.tsx'
 import { checkQuery, EditEffects, isHarmful } from './catalog/apply-edits-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
-import { ActorName } from './operators/audit-log.tsx'
 
 /** The operator's edits over the catalog as a document, compared with earlier ones and reverted. */
 export function CatalogPage() {

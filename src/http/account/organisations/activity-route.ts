@@ -5,18 +5,23 @@ import { ActivityEntry } from '../../../core/api/organisations.ts'
 import { CLOSED } from '../../../core/api/request-fields.ts'
 import { Page } from '../../../core/api/shared.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
+import type { IdPage } from '../../../platform/postgres/postgres.ts'
 import { ID_PAGE, idPage } from '../../page.ts'
 import { actingOn } from '../../plugins/session.ts'
 
 /** People's actions on the session's account. */
 export const activityRoute: FastifyPluginAsyncTypebox = async (app) => {
-  const { accountActions, members } = app.accounts
-  const listing = { querystring: Type.Object(ID_PAGE, CLOSED), response: { 200: Page(ActivityEntry) } }
+  const { accounts, accountActions, members } = app.accounts
+  const querystring = Type.Object({ target: Type.Optional(Type.String()), ...ID_PAGE }, CLOSED)
+  const listing = { querystring, response: { 200: Page(ActivityEntry) } }
   const ofActivity = { onRequest: [app.requirePermission('activity')], schema: listing }
   app.get('/activity', ofActivity, async (request) => {
     const { account } = actingOn(request)
-    const read = (page: { after: string | null; limit: number }) => accountActions.page(account.id, page)
-    const page = await idPage(request.query, read, (action) => action)
+    const { target: wanted, ...asked } = request.query
+    const person = wanted?.includes('@') ? await accounts.find(wanted) : null
+    const targets = wanted === undefined ? null : [wanted, ...(person ? [person.id] : [])]
+    const read = (page: IdPage) => accountActions.page(account.id, { targets, ...page })
+    const page = await idPage(asked, read, (action) => action)
     // Uses the current names of people.
     const names = await members.names(page.data.flatMap(({ personId, target }) => [personId, target]))
     return {

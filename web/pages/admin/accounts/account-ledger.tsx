@@ -9,7 +9,7 @@ import { Money } from '../../../components/text/money.tsx'
 import { Moment } from '../../../components/text/values.tsx'
 import { BALANCE_ENTRY_NAMES } from '../../../lib/balance-entries.ts'
 import { formatDay, plural } from '../../../lib/format.ts'
-import { ActorName } from '../operators/audit-log.tsx'
+import { ActorName } from '../actor-name.tsx'
 
 export const LEDGER_KIND_NAMES: Record<AccountLedgerRow['kind'], string> = {
   capture: 'Calls',

@@ -5,9 +5,9 @@ import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
 import { Code } from '../../../components/text/code.tsx'
 import { StateBadge } from '../../../components/text/values.tsx'
 import { formatCount, formatMoment } from '../../../lib/format.ts'
+import { ActorName } from '../actor-name.tsx'
 import { AccountLink } from '../links.tsx'
 import { OperatorButton } from '../operator-button.tsx'
-import { ActorName } from '../operators/audit-log.tsx'
 
 /** Alarms, with the button that acknowledges one. */
 export const AlarmTable = ({ alarms }: { alarms: readonly AlarmView[] }) => (

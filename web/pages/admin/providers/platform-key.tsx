@@ -4,8 +4,8 @@ import { ConfirmDialog, FormDialog } from '../../../components/feedback/dialogs.
 import { Panel } from '../../../components/layout/page.tsx'
 import { Facts } from '../../../components/text/values.tsx'
 import { formatMoment } from '../../../lib/format.ts'
+import { ActorName } from '../actor-name.tsx'
 import { OperatorButton } from '../operator-button.tsx'
-import { ActorName } from '../operators/audit-log.tsx'
 
 /** The gateway's own key at a provider: where it is from, and forms to store and remove one. */
 export function PlatformKeyPanel({ provider }: { provider: ProviderView }) {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { actionText, actorText, detailLines } from '../../web/lib/operators/operator-actions.ts'
+import { ACCOUNT_ACTIONS } from '../../src/core/accounts/account-action.ts'
+import { actionText, actorText, detailLines } from '../../web/lib/action-words.ts'
 
 test('a change of the catalog is described once, by its effect, with its values behind that', () => {
   const details = {
@@ -19,8 +20,16 @@ test('older rows stay readable, without what says nothing', () => {
   expect(detailLines({ expected_version: null }).lines).toEqual([])
   expect(detailLines({ expected_version: '3', error: 'conflict' }).lines).toEqual(['error: conflict'])
   expect(detailLines({ requests_per_minute: null, reason: 'fraud?' }).lines).toEqual(['reason: fraud?'])
-  expect(actionText('topup.refund')).toBe('Refunded a top-up')
-  expect(actionText('something.else')).toBe('something.else')
+})
+
+test('actions of operators and members have the same words', () => {
+  for (const action of ['key.revoke', 'key.revoked']) expect(actionText(action)).toBe('API key revoked')
+  expect(actionText('topup.refund')).toBe('Top-up refunded')
+  expect(actionText('organisation.create')).toBe('Organisation created')
+  expect(actionText('account.unslow')).toBe('Account slowdown ended')
+  expect(actionText('platform-key.store')).toBe('Platform key stored')
+  for (const action of ACCOUNT_ACTIONS)
+    expect(actionText(action)).toMatch(/^[A-Z][A-Za-z -]+ (\w+ed|set|left)$/)
 })
 
 test('an actor is a person with a key, by single sign-on, or on the command line', () => {

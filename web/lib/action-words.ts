@@ -1,43 +1,39 @@
-/** Words for kinds of audited actions; one that is not here is shown as the API names it. */
-const ACTIONS: Readonly<Record<string, string>> = {
-  'account.create': 'Opened an account',
-  'account.credit': 'Added credit',
-  'account.adjust': 'Adjusted a balance',
-  'account.alert': 'Set a low-balance alert',
-  'account.limits': 'Changed limits of an account',
-  'account.spend-cap': 'Set a spend cap',
-  'organisation.create': 'Opened an organisation',
-  'organisation.invite': 'Invited a member',
-  'organisation.role': 'Changed the role of a member',
-  'organisation.budget': 'Set the budget of a member',
-  'account.suspend': 'Suspended an account',
-  'account.resume': 'Resumed an account',
-  'account.slow': 'Slowed an account down',
-  'account.unslow': 'Ended the slowdown of an account',
-  'account.set-password': 'Set a new password',
-  'account.reset-second-factor': 'Reset a second factor',
-  'key.create': 'Created an API key',
-  'key.revoke': 'Revoked an API key',
-  'key.limits': 'Changed limits of an API key',
-  'operator.add': 'Added an operator',
-  'operator.role': 'Changed a role',
-  'operator.disable': 'Disabled an operator',
-  'operator.enable': 'Enabled an operator',
-  'admin-key.create': 'Created an admin key',
-  'admin-key.revoke': 'Revoked an admin key',
-  'catalog.edit': 'Changed the catalog',
-  'catalog.revert': 'Reverted the catalog',
-  'offer.enable': 'Retried an offer',
-  'provider.enable': 'Retried a provider',
-  'provider.check': 'Checked a provider',
-  'surface.open': 'Opened an endpoint',
-  'surface.close': 'Closed an endpoint',
-  'topup.refund': 'Refunded a top-up',
-  'audit.run': 'Started an audit',
-  'alarm.acknowledge': 'Acknowledged an alarm',
+/** Words for the ends of actions; of others the past tense is made, and what has one already stays. */
+const CHANGES: Readonly<Record<string, string>> = {
+  alert: 'low-balance alert set',
+  budget: 'budget set',
+  guardrail: 'guardrail set',
+  limits: 'limits changed',
+  'reset-second-factor': 'second factor reset',
+  role: 'role changed',
+  run: 'started',
+  'set-password': 'password set',
+  'sign-in': 'sign-in set',
+  slow: 'slowed down',
+  'spend-cap': 'spend cap set',
+  unslow: 'slowdown ended',
 }
 
-export const actionText = (action: string): string => ACTIONS[action] ?? action
+/** Words for what an action changes, where its name does not say it. */
+const OBJECTS: Readonly<Record<string, string>> = {
+  key: 'API key',
+  topup: 'Top-up',
+  top_up: 'Top-up',
+  auto_top_up: 'Automatic top-up',
+  'call-payment': 'Payment of a call',
+  quarantine: 'Quarantined call',
+}
+
+/** An audited action of an operator or a member in words: `key.revoke` and `key.revoked` are both "API key revoked". */
+export function actionText(action: string): string {
+  const [object = '', change = ''] = action.split('.')
+  const words = (CHANGES[change] ?? pastOf(change)).replaceAll('_', ' ')
+  const name = OBJECTS[object] ?? object.replaceAll(/[_-]/g, ' ')
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)} ${words}`
+}
+
+const pastOf = (verb: string): string =>
+  /(?:ed|set|left)$/.test(verb) ? verb : verb.endsWith('e') ? `${verb}d` : `${verb}ed`
 
 /** Names of details that do not read well as the API names them. */
 const DETAILS: Readonly<Record<string, string>> = {
