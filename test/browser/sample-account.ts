@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import type { TopUpView } from '../../src/core/api/billing.ts'
 import type { NewByokKeyBody } from '../../src/core/api/byok-keys.ts'
+import type { GuardrailSet } from '../../src/core/api/guardrails.ts'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import type { CreatedWebhook } from '../../src/core/api/webhooks.ts'
@@ -19,7 +20,7 @@ export interface SampleAccount {
   callId: string
   topUpId: string
   /** What no page may ever receive: secrets that were shown once, what was asked and what was stored. */
-  hidden: { key: string; webhookSecret: string; providerKey: string; prompt: string }
+  hidden: { key: string; webhookSecret: string; guardrailSecret: string; providerKey: string; prompt: string }
 }
 
 /** A sample account for the tests of a file, and a page that is signed in to it. */
@@ -45,6 +46,9 @@ export async function createSampleAccount(stack: TestStack): Promise<SampleAccou
     body: { name: 'night service', limit_usd: '5.00', limit_reset: 'daily' },
   })
   const old = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'old service' } })
+  const guardrail = await client.json<GuardrailSet>('/console/api/guardrails', {
+    body: { key_id: old.key.id, url: 'http://127.0.0.1:9/guard', may_replace: true },
+  })
   await client.json(`/console/api/keys/${old.key.id}/revoke`, { method: 'POST', body: {} })
   const body: NewByokKeyBody = { provider: 'alpha', key: providerKey, allow_fallback: true, name: 'ours' }
   await client.json('/console/api/provider-keys', { body })
@@ -79,7 +83,10 @@ export async function createSampleAccount(stack: TestStack): Promise<SampleAccou
     keyId: key.key.id,
     callId,
     topUpId: topUp.payment_id,
-    hidden: { key: key.secret, webhookSecret: webhook.secret, providerKey, prompt },
+    hidden: {
+      ...{ key: key.secret, providerKey, prompt },
+      ...{ webhookSecret: webhook.secret, guardrailSecret: guardrail.secret ?? '' },
+    },
   }
 }
 

@@ -6,6 +6,7 @@ import type { ByokKeyList } from '../../src/core/api/byok-keys.ts'
 import type { CallSessionDetail, CallSessionList } from '../../src/core/api/call-sessions.ts'
 import type { AccountCall, CallDetail, CallPage, PromptLogView } from '../../src/core/api/calls.ts'
 import type { VisitorView } from '../../src/core/api/gateway.ts'
+import type { GuardrailList } from '../../src/core/api/guardrails.ts'
 import type { IdentityList } from '../../src/core/api/identities.ts'
 import type { BillingDetailsView, InvoiceView, TopUpInvoices } from '../../src/core/api/invoices.ts'
 import type { KeyList, KeyView } from '../../src/core/api/keys.ts'
@@ -209,6 +210,8 @@ export const presetsQuery = readOf<PresetList>('/console/api/presets')
 /** `version`: absent for the latest. */
 export const presetQuery = (name: string, version?: number) =>
   readOf<PresetDetail>(path`/console/api/presets/${name}` + queryString({ version }))
+
+export const guardrailsQuery = readOf<GuardrailList>('/console/api/guardrails')
 
 export const webhooksQuery = readOf<WebhookList>('/console/api/webhooks')
 

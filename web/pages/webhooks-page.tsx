@@ -9,6 +9,7 @@ import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { CheckField } from '../components/form/fields.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
+import { GuardrailsPanel } from './webhooks/guardrails-panel.tsx'
 import { SigningSecret, WebhookPanel } from './webhooks/webhook-panel.tsx'
 
 /** The endpoints that the gateway sends the account's events to. */
@@ -42,6 +43,7 @@ export function WebhooksPage() {
           )
         }
       </QueryView>
+      <GuardrailsPanel />
       {isAdding && (
         <NewWebhookDialog eventTypes={query.data?.event_types ?? []} onClose={() => setIsAdding(false)} />
       )}

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import type { GuardrailList } from '../../../src/core/api/guardrails.ts'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { NewTotp } from '../../../src/core/api/second-factor.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
@@ -368,6 +369,59 @@ test("a webhook's signing secret is shown once", async () => {
   expect(await page.content()).not.toContain(secret)
   expect(await watch.placesOf(secret)).toEqual(['POST /console/api/webhooks'])
   expect(watch.problems).toEqual([])
+  await context.close()
+})
+
+test('a guardrail of a key is created, changed, tested and deleted, and its secret is shown once', async () => {
+  const { page, watch, client, context } = await openSignedIn('/webhooks', NARROW)
+  const { key } = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'night' } })
+  const stored = async () => (await client.json<GuardrailList>('/console/api/guardrails')).data
+  const choose = async (action: string) => {
+    await page.getByRole('button', { name: 'Actions for the guardrail of night' }).click()
+    await page.getByRole('menuitem', { name: action }).click()
+  }
+  await page.reload()
+  await page.getByRole('button', { name: 'Add guardrail' }).click()
+  const form = page.getByRole('dialog', { name: 'Add guardrail' })
+  await form.getByLabel('Calls of').selectOption('night')
+  // Nobody listens there.
+  await form.getByLabel('URL').fill('http://127.0.0.1:9/guard')
+  await form.getByLabel('Judges').selectOption('Prompts')
+  await form.getByLabel('May replace').selectOption('Yes')
+  await form.getByLabel('When it fails').selectOption('Let the call pass')
+  await form.getByLabel('Time limit').fill('99')
+  await form.getByRole('button', { name: 'Add guardrail' }).click()
+  await form.locator('[aria-invalid=true]:focus').fill('1500')
+  await form.getByRole('button', { name: 'Add guardrail' }).click()
+  const shown = page.getByRole('dialog', { name: 'Save your signing secret' })
+  const secret = await shown.locator('.secret code').innerText()
+  expect(secret).toMatch(/^whsec_/)
+  await shown.getByRole('button', { name: 'Done' }).click()
+  const set = { key_id: key.id, kind: 'http', url: 'http://127.0.0.1:9/guard', points: ['prompt'] }
+  const how = { may_replace: true, on_failure: 'allow', timeout_ms: 1_500, has_secret: true }
+  expect(await stored()).toMatchObject([{ ...set, ...how }])
+
+  await choose('Test')
+  await page.getByLabel('Text').fill('Where is the night mail?')
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.getByRole('dialog', { name: 'Its answer' }).getByText('failed', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Done' }).click()
+
+  await choose('Edit')
+  await page.getByLabel('Kind').selectOption('Moderation API')
+  await page.getByLabel('API key of the service').fill('key-of-the-service')
+  await page.getByLabel('Categories that deny').fill('hate, violence')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Moderation API').waitFor()
+  const settings = { categories: ['hate', 'violence'] }
+  expect(await stored()).toMatchObject([{ ...set, ...how, kind: 'moderation', settings }])
+
+  await choose('Delete')
+  await page.getByRole('button', { name: 'Delete guardrail' }).click()
+  await page.getByText('No guardrails yet.').waitFor()
+  expect(await stored()).toEqual([])
+  expect(await watch.placesOf(secret)).toEqual(['POST /console/api/guardrails'])
+  expect(watch.problems.filter((problem) => !problem.includes('/guardrails 400'))).toEqual([])
   await context.close()
 })
 

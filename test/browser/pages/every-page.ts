@@ -168,6 +168,9 @@ describe('a dialog is accessible:', () => {
     ['/playground', 'Presets', 'Presets'],
     ['/webhooks', 'Add endpoint', 'Add endpoint'],
     ['/webhooks', 'Rotate secret', 'Rotate the signing secret?'],
+    ['/webhooks', 'Add guardrail', 'Add guardrail'],
+    ['/webhooks', 'Actions for the guardrail of old service', 'Test the guardrail', 'Test'],
+    ['/webhooks', 'Actions for the guardrail of old service', 'Delete this guardrail?', 'Delete'],
   ])('on %s, behind “%s”', async (path, button, title, item = '') => {
     const { page, watch } = account
     await visit(page, stack.url + path)

@@ -26,7 +26,7 @@ export function SigningSecret(props: { secret: string; oldSignsUntil?: string | 
       onClose={onClose}
     >
       <p>
-        Use it to verify the signature of every event, with any Standard Webhooks library and the raw body.
+        Use it to verify the signature of every request, with any Standard Webhooks library and the raw body.
         {oldSignsUntil && ` Events are also signed with the old secret until ${formatMoment(oldSignsUntil)}.`}
       </p>
     </SecretDialog>
