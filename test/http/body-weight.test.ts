@@ -1,13 +1,16 @@
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { request, type ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
+import { newId } from '../../src/core/kernel/ids.ts'
 import { signedUp } from '../helpers/console-client.ts'
-import { testAccount, testStack } from '../helpers/resources.ts'
+import { testAccount, testStack, testWebhookReceiver } from '../helpers/resources.ts'
 
 const LIMIT = 1024 * 1024
 const TEXT_LIMIT = 64 * 1024
 const REFUSED_BYTES = 256 * 1024
+/** The longest that a guardrail may have. */
+const TIMEOUT_MS = 10_000
 
 const stack = testStack({
   models: {
@@ -20,9 +23,11 @@ const stack = testStack({
     TEXT_BODY_LIMIT_BYTES: String(TEXT_LIMIT),
     REFUSED_REQUESTS_PER_MINUTE: '5',
     REFUSED_BYTES_PER_MINUTE: String(REFUSED_BYTES),
+    WEBHOOKS_ALLOW_PRIVATE: 'true',
   },
 })
 const owner = testAccount(stack, '5.00')
+const service = testWebhookReceiver()
 
 const body = (content: string, model = 'test/plain') =>
   JSON.stringify({ model, max_tokens: 4, messages: [{ role: 'user', content }] })
@@ -50,8 +55,9 @@ function announce(headers: Record<string, string>) {
 }
 
 /** Whether the key's budget has room for a body of the full length now. */
-async function hasRoom(): Promise<boolean> {
-  const asking = announce({ 'content-length': String(LIMIT), expect: '100-continue' })
+async function hasRoom(key = owner.key): Promise<boolean> {
+  const authorization = `Bearer ${key}`
+  const asking = announce({ authorization, 'content-length': String(LIMIT), expect: '100-continue' })
   const answer = await Promise.race([
     once(asking, 'continue').then(() => true),
     once(asking, 'response').then(() => false),
@@ -65,15 +71,15 @@ describe('the weight of request bodies', () => {
     const announced = announce({ 'content-length': String(LIMIT) })
     expect(await hasRoom()).toBe(true)
     announced.write('{"model":')
-    await expect.poll(hasRoom).toBe(false)
+    await expect.poll(() => hasRoom()).toBe(false)
     announced.destroy()
-    await expect.poll(hasRoom).toBe(true)
+    await expect.poll(() => hasRoom()).toBe(true)
   })
 
   test('what would not fit beside what has arrived is a 429 before any of it is read', async () => {
     const first = announce({ 'content-length': String(LIMIT) })
     first.write('{"model":')
-    await expect.poll(hasRoom).toBe(false)
+    await expect.poll(() => hasRoom()).toBe(false)
     const second = announce({ 'content-length': String(LIMIT), expect: '100-continue' })
     let isAsked = false
     second.on('continue', () => {
@@ -85,28 +91,51 @@ describe('the weight of request bodies', () => {
     expect(isAsked).toBe(false)
     first.destroy()
     second.destroy()
-    await expect.poll(hasRoom).toBe(true)
+    await expect.poll(() => hasRoom()).toBe(true)
   })
 
   test('that come in chunks counts as theirs that have a length', async () => {
     const chunked = announce({ 'transfer-encoding': 'chunked' })
     expect(await hasRoom()).toBe(true)
     chunked.end(body('Hello.', 'test/slow'))
-    await expect.poll(hasRoom).toBe(false)
+    await expect.poll(() => hasRoom()).toBe(false)
     await expect.poll(async () => (await post(body('x'.repeat(1_000)))).status).toBe(200)
     chunked.destroy()
-    await expect.poll(hasRoom).toBe(true)
+    await expect.poll(() => hasRoom()).toBe(true)
   })
 
   test('is given back by a call that is answered and by one whose client leaves', async () => {
     await expect.poll(async () => (await post(body('x'.repeat(TEXT_LIMIT - 1_000)))).status).toBe(200)
-    await expect.poll(hasRoom).toBe(true)
+    await expect.poll(() => hasRoom()).toBe(true)
     const text = body('Hello.', 'test/slow')
     const leaving = announce({ 'content-length': String(text.length) })
     leaving.end(text)
-    await expect.poll(hasRoom).toBe(false)
+    await expect.poll(() => hasRoom()).toBe(false)
     leaving.destroy()
-    await expect.poll(hasRoom).toBe(true)
+    await expect.poll(() => hasRoom()).toBe(true)
+  })
+
+  test('is given back when a client leaves while a guardrail is asked about its prompt, which ends too', async () => {
+    const { accountId, key } = await stack.account('5.00')
+    const answering = Promise.withResolvers<ServerResponse>()
+    service.answer = (response) => answering.resolve(response)
+    await stack.postgres.guardrail.create({
+      data: {
+        ...{ id: newId('guard'), accountId, kind: 'http', url: service.url, points: ['prompt'] },
+        ...{ mayReplace: false, timeoutMs: TIMEOUT_MS, onFailure: 'allow' },
+      },
+    })
+    const text = body('Hello.')
+    const leaving = announce({ authorization: `Bearer ${key}`, 'content-length': String(text.length) })
+    leaving.end(text)
+    const response = await answering.promise
+    const askedAt = performance.now()
+    expect(await hasRoom(key)).toBe(false)
+    leaving.destroy()
+    await once(response, 'close')
+    expect(performance.now() - askedAt).toBeLessThan(TIMEOUT_MS)
+    await expect.poll(() => hasRoom(key)).toBe(true)
+    expect(await stack.postgres.callRecord.count({ where: { accountId } })).toBe(0)
   })
 
   test('a body without media is a 413 beyond the limit of text', async () => {

@@ -415,13 +415,18 @@ describe('a guardrail', () => {
 
   test('that denies a prompt keeps it from being a call', async () => {
     judge = () => ({ action: 'deny', code: 'no-names', message: 'Leave out names.' })
-    const { key, accountId } = await guarded()
+    const { key, keyId, accountId } = await guarded()
     stack.providers.log.clear()
     const error = await expectError(await post(CHAT_PATH, say('Ann'), key), 400, 'guardrail_denied')
     expect(error.message).toMatch(/nothing is charged \(no-names\): Leave out names\./)
     expect(error.metadata).toEqual({ guardrail_code: 'no-names' })
     expect(stack.providers.log.requests).toEqual([])
     await expectUntouched(accountId)
+    // Account holders find it under their refused requests.
+    const refused = { keyId, code: 'guardrail_denied', requests: 1n }
+    await eventually(async () =>
+      expect(await stack.postgres.refusedRequest.findMany({ where: { accountId } })).toMatchObject([refused]),
+    )
   })
 
   const LONG = `Ann, ${'and so on, '.repeat(3_000)}`

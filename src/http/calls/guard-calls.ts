@@ -28,7 +28,7 @@ import { causeOf, type Logger } from '../../platform/observability/logger.ts'
 import { whenResponseCloses } from './event-stream.ts'
 import type { AnswerGuard, CallGuards } from './serve-call.ts'
 
-/** Prompts and answers that are judged at a time, one account's at most half of them. More count as failed. */
+/** Prompts and answers that are judged at a time; alone, an account has 224 of them. More count as failed. */
 const JUDGED_AT_ONCE = 512
 /** While a guardrail is asked, its client still gets keep-alives. */
 const TICK_MS = 1_000

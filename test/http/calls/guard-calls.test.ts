@@ -1,8 +1,15 @@
+import { EventEmitter } from 'node:events'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
+import type { StandardKey } from '../../../src/accounts/key-cache.ts'
 import type { FrameBody, FrameError } from '../../../src/core/calls/frames.ts'
-import type { GuardedText } from '../../../src/core/guardrails/guardrail.ts'
-import { GUARDED_CHARS_MAX } from '../../../src/guardrails/ask-guardrails.ts'
-import { type GuardedAnswer, guardAnswer } from '../../../src/http/calls/guard-calls.ts'
+import type { GuardedText, Guardrail } from '../../../src/core/guardrails/guardrail.ts'
+import { type AskGuardrailsOptions, GUARDED_CHARS_MAX } from '../../../src/guardrails/ask-guardrails.ts'
+import { createCallGuards, type GuardedAnswer, guardAnswer } from '../../../src/http/calls/guard-calls.ts'
+import type { Logger } from '../../../src/platform/observability/logger.ts'
+import type { Sealer } from '../../../src/platform/sealing.ts'
+import { stubOf } from '../../helpers/stub-of.ts'
 
 const DENIED: FrameError = { code: 'guardrail_denied', message: 'no' }
 const FINISH: FrameBody = ['finish', 'stop', null]
@@ -215,4 +222,69 @@ test('the text of a transcript is replaced with its words', async () => {
   expect(out).toEqual([
     ['completion', 0, { content: null, result: JSON.stringify([replaced]) }, 'stop', null],
   ])
+})
+
+describe('of an account alone', () => {
+  /** Prompts that are asked about, until the test answers; or their client leaves. */
+  function asking() {
+    const answers: Array<() => void> = []
+    const post: AskGuardrailsOptions['post'] = (_url, _body, { signal }) =>
+      new Promise((resolve) => {
+        const answer = { statusCode: 200, retryAfter: undefined, body: '{"action":"allow"}' }
+        answers.push(() => resolve({ kind: 'answered', ...answer }))
+        signal?.addEventListener('abort', () => resolve({ kind: 'unanswered', error: 'aborted' }))
+      })
+    const logger = stubOf<AskGuardrailsOptions['logger'] & Logger>({ warn: () => undefined })
+    const clock = () => 0
+    const guards = createCallGuards({
+      ...{ post, logger, clock },
+      sealer: stubOf<Sealer>({}),
+      registry: new Registry(),
+    })
+    const ask = (accountId = 'acct_1', onFailure: Guardrail['onFailure'] = 'deny') => {
+      const client = Object.assign(new EventEmitter(), { closed: false, destroyed: false })
+      const guardrail = { id: 'guard_1', kind: 'http', secretSealed: null, points: ['prompt'], onFailure }
+      const key = stubOf<StandardKey>({ accountId, guardrails: [guardrail as unknown as Guardrail] })
+      const [request, reply] = [{ id: 'r' }, { raw: client }]
+      const body = { messages: [{ role: 'user', content: 'hello' }] }
+      const asked = guards
+        .prompt(key, body, request as unknown as FastifyRequest, reply as unknown as FastifyReply)
+        .then(
+          () => 'allowed',
+          ({ code }) => code,
+        )
+      return { asked, leave: () => client.emit('close') }
+    }
+    return { ask, answers }
+  }
+  const BOUND = 224
+
+  test('so many prompts are judged at once; more count as failed, and those of others are asked about', async () => {
+    const { ask, answers } = asking()
+    const first = Array.from({ length: BOUND }, () => ask())
+    expect(answers).toHaveLength(BOUND)
+    expect(await ask().asked).toBe('guardrail_unavailable')
+    expect(await ask('acct_1', 'allow').asked).toBe('allowed')
+    expect(answers).toHaveLength(BOUND)
+    const other = ask('acct_2')
+    expect(answers).toHaveLength(BOUND + 1)
+    for (const answer of answers) answer()
+    expect(new Set(await Promise.all([...first, other].map(({ asked }) => asked)))).toEqual(
+      new Set(['allowed']),
+    )
+    const later = ask()
+    answers.at(-1)!()
+    expect(await later.asked).toBe('allowed')
+  })
+
+  test('the place of a client that leaves is free again, and its prompt is not admitted', async () => {
+    const { ask, answers } = asking()
+    const all = Array.from({ length: BOUND }, () => ask('acct_1', 'allow'))
+    all[0]!.leave()
+    expect(await all[0]!.asked).toBe('guardrail_unavailable')
+    const next = ask()
+    expect(answers).toHaveLength(BOUND + 1)
+    answers.at(-1)!()
+    expect(await next.asked).toBe('allowed')
+  })
 })
