@@ -16,7 +16,7 @@ import { THEMES, useTheme } from './theme.tsx'
 export interface PaletteItem {
   group: 'Calls' | 'Accounts' | 'Keys' | 'Actions' | 'Pages' | 'Docs' | 'Models'
   name: string
-  detail?: string
+  detail?: string | undefined
   /** Its path in the console, or what happens instead. */
   href: string | (() => void)
 }
@@ -26,18 +26,22 @@ const FOUND_MAX = 6
 /** Shorter texts are no ids, addresses or names to search for. */
 const SEARCHED_LENGTH = 3
 
-const SITE_PAGES: PaletteItem[] = [
-  { group: 'Pages', name: 'Models', href: '/models' },
-  { group: 'Pages', name: 'Compare models', href: '/models/compare' },
-  { group: 'Pages', name: 'Docs', href: '/docs' },
-  { group: 'Pages', name: 'API reference', href: '/docs/api' },
-  { group: 'Pages', name: 'Provider status', href: '/status' },
+const itemOf = (
+  group: PaletteItem['group'],
+  name: string,
+  href: PaletteItem['href'],
+  detail?: string,
+): PaletteItem => ({ group, name, href, detail })
+
+const SITE_PAGES = [
+  itemOf('Pages', 'Models', '/models'),
+  itemOf('Pages', 'Compare models', '/models/compare'),
+  itemOf('Pages', 'Docs', '/docs'),
+  itemOf('Pages', 'API reference', '/docs/api'),
+  itemOf('Pages', 'Provider status', '/status'),
 ]
-const GUEST_PAGES: PaletteItem[] = [
-  { group: 'Pages', name: 'Sign in', href: '/sign-in' },
-  { group: 'Pages', name: 'Sign up', href: '/sign-up' },
-]
-const ACCOUNT: PaletteItem[] = [{ group: 'Pages', name: 'Dashboard', href: '/dashboard' }]
+const GUEST_PAGES = [itemOf('Pages', 'Sign in', '/sign-in'), itemOf('Pages', 'Sign up', '/sign-up')]
+const ACCOUNT = [itemOf('Pages', 'Dashboard', '/dashboard')]
 
 /** The index of the docs, made once. */
 const docsQuery = {
@@ -74,26 +78,19 @@ export function usePaletteItems(framePages: readonly FramePage[], onShortcuts: (
   const own = useOwnItems(typed, settled, isOperator)
   const actions = [...own.actions, ...useCommonActions(onShortcuts)]
   const fitting = actions.filter(({ name, detail = '' }) => fits(`${name} ${detail}`, typed))
-  const frame = framePages.map(({ to, name }): PaletteItem => ({ group: 'Pages', name, href: to }))
+  const frame = framePages.map(({ to, name }) => itemOf('Pages', name, to))
   const near = frame.length > 0 ? frame : own.isSignedIn ? ACCOUNT : GUEST_PAGES
   const others = SITE_PAGES.filter(({ href }) => near.every((page) => page.href !== href))
   const pages = [...near, ...others].filter(({ name }) => fits(name, typed))
-  if (typed === '')
-    return { text, items: [...pages, ...fitting, ...DOC_PAGES.map(docItem)], isLoading: false }
+  const docPages = DOC_PAGES.map(({ slug, title, about }) => itemOf('Docs', title, `/docs/${slug}`, about))
+  if (typed === '') return { text, items: [...pages, ...fitting, ...docPages], isLoading: false }
   const found = docs.data?.(typed, DOCS_MAX) ?? []
-  const sections = found.map(
-    ({ slug, hash, page, heading }): PaletteItem => ({
-      group: 'Docs',
-      name: heading,
-      ...(heading !== page && { detail: page }),
-      href: `/docs/${slug}${hash && `#${hash}`}`,
-    }),
+  const sections = found.map(({ slug, hash, page, heading }) =>
+    itemOf('Docs', heading, `/docs/${slug}${hash && `#${hash}`}`, heading === page ? undefined : page),
   )
   const catalog = models.data ? [...searchModels(models.data.models, typed)] : []
   const best = catalog.sort(([, one], [, other]) => one - other).slice(0, FOUND_MAX)
-  const modelItems = best.map(
-    ([{ id, name }]): PaletteItem => ({ group: 'Models', name, detail: id, href: `/models/${id}` }),
-  )
+  const modelItems = best.map(([{ id, name }]) => itemOf('Models', name, `/models/${id}`, id))
   return {
     text,
     items: [...own.found, ...fitting, ...pages, ...sections, ...modelItems, ...own.further],
@@ -117,18 +114,11 @@ function useOwnItems(typed: string, settled: string, isOperator: boolean) {
   const actions: PaletteItem[] = [
     ...ACTIONS.filter(
       ({ needs, ofOrganisation }) => may(needs) && (!ofOrganisation || session?.account.is_organisation),
-    ).map(({ name, href }): PaletteItem => ({ group: 'Actions', name, href })),
-    ...other.map(
-      ({ id, name }): PaletteItem => ({
-        group: 'Actions',
-        name: `Switch to ${name}`,
-        detail: 'account',
-        href: () => choose.run(id),
-      }),
-    ),
+    ).map(({ name, href }) => itemOf('Actions', name, href)),
+    ...other.map(({ id, name }) => itemOf('Actions', `Switch to ${name}`, () => choose.run(id), 'account')),
   ]
   if (operator?.permissions['accounts.write'].includes(operator.role))
-    actions.push({ group: 'Actions', name: 'Create account', href: '/admin/accounts?new=1' })
+    actions.push(itemOf('Actions', 'Create account', '/admin/accounts?new=1'))
   const [calls, list] = isOperator ? ['/admin/calls', '/admin/calls?q='] : ['/calls', '/usage?q=']
   const isFindable = isSearched && (isOperator || session != null)
   const lower = typed.toLowerCase()
@@ -154,33 +144,15 @@ function useOwnItems(typed: string, settled: string, isOperator: boolean) {
   }
 }
 
-const itemOf = (group: PaletteItem['group'], name: string, href: string, detail?: string): PaletteItem => ({
-  group,
-  name,
-  href,
-  ...(detail !== undefined && { detail }),
-})
-
 function useCommonActions(onShortcuts: () => void): PaletteItem[] {
   const [theme, chooseTheme] = useTheme()
   return [
-    ...THEMES.filter(({ value }) => value !== theme).map(
-      ({ value, name }): PaletteItem => ({
-        group: 'Actions',
-        name: `Theme: ${name.toLowerCase()}`,
-        href: () => chooseTheme(value),
-      }),
+    ...THEMES.filter(({ value }) => value !== theme).map(({ value, name }) =>
+      itemOf('Actions', `Theme: ${name.toLowerCase()}`, () => chooseTheme(value)),
     ),
-    { group: 'Actions', name: 'Keyboard shortcuts', detail: '?', href: onShortcuts },
+    itemOf('Actions', 'Keyboard shortcuts', onShortcuts, '?'),
   ]
 }
-
-const docItem = ({ slug, title, about }: (typeof DOC_PAGES)[number]): PaletteItem => ({
-  group: 'Docs',
-  name: title,
-  detail: about,
-  href: `/docs/${slug}`,
-})
 
 /** Whether each word that was typed begins a word of the name. */
 function fits(name: string, typed: string): boolean {

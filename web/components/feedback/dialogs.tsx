@@ -1,11 +1,10 @@
 import { type ReactNode, Suspense, useState } from 'react'
 import { lazyPart } from '../../api/lazy-part.ts'
-import { type Change, useChange } from '../../api/use-change.ts'
 import { Button } from '../form/button.tsx'
 import { Form, type FormContent, type FormOptions, formContent, Submit, useForm } from '../form/form.tsx'
 import { CopyButton } from '../text/copy.tsx'
 import type { DialogProps } from './dialog-window.tsx'
-import { ErrorNote, Note } from './messages.tsx'
+import { Note } from './messages.tsx'
 
 const DialogWindow = lazyPart(async () => (await import('./dialog-window.tsx')).DialogWindow)
 
@@ -19,35 +18,11 @@ export const DialogBox = (props: DialogProps) => (
   </Suspense>
 )
 
-/** The buttons at the end of a dialog. */
-const DialogFoot = ({ onClose, children }: { onClose: () => void; children: ReactNode }) => (
-  <div className="row justify-end">
-    <Button onClick={onClose}>Cancel</Button>
-    {children}
-  </div>
-)
-
 interface AskingProps<Result> {
   title: string
   onClose: () => void
   /** What is shown once the change is made, until that is closed; without, or where it is null, the dialog closes. */
   then?: (result: Result, close: () => void) => ReactNode
-}
-
-/** What a dialog shows after its change, and how it continues. */
-function useNext<Result>({
-  onClose,
-  then,
-  onDone,
-}: AskingProps<Result> & Pick<Change<void, Result>, 'onDone'>) {
-  const [next, setNext] = useState<ReactNode>(null)
-  const goOn = (result: Result) => {
-    onDone?.(result)
-    const shown = then?.(result, onClose)
-    if (shown) setNext(shown)
-    else onClose()
-  }
-  return [next, goOn] as const
 }
 
 /** A form in a dialog. `submit` and `pending` are the texts of its button, before and while the request runs. */
@@ -60,64 +35,56 @@ export function FormDialog<Name extends string, Result>(
       kind?: 'primary' | 'danger'
       /** Shown below the fields. */
       foot?: ReactNode
+      role?: 'alertdialog'
+      wide?: boolean | undefined
+      /** False while what it asks about is not known yet, so that it cannot be sent. */
+      isReady?: boolean | undefined
     },
 ) {
-  const { title, submit, pending, kind = 'primary', onClose, children, foot, then: _, ...options } = props
-  const [next, onDone] = useNext(props)
-  const form = useForm<Name, Result>({ ...options, name: title, onDone })
+  const { title, submit, pending, kind = 'primary', onClose, children, foot, then, ...more } = props
+  const { role = 'dialog', wide = false, isReady = true, ...options } = more
+  const [next, setNext] = useState<ReactNode>(null)
+  const form = useForm<Name, Result>({
+    ...options,
+    name: title,
+    onDone: (result) => {
+      options.onDone?.(result)
+      const shown = then?.(result, onClose)
+      if (shown) setNext(shown)
+      else onClose()
+    },
+  })
   if (next) return next
   return (
-    <DialogBox title={title} onClose={onClose}>
+    <DialogBox title={title} onClose={onClose} role={role} className={wide ? WIDE : ''}>
       <Form form={form}>
         {formContent(form, options.fields, children)}
         {foot}
-        <DialogFoot onClose={onClose}>
-          <Submit form={form} kind={kind} pending={pending}>
+        <div className="row justify-end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Submit form={form} kind={kind} pending={pending} disabled={!isReady}>
             {submit}
           </Submit>
-        </DialogFoot>
+        </div>
       </Form>
     </DialogBox>
   )
 }
 
-interface ConfirmDialogProps<Result> extends Change<void, Result>, AskingProps<Result> {
-  confirm: string
-  /** `primary` for a change that does no harm. */
-  kind?: 'primary' | 'danger'
-  children: ReactNode
-  wide?: boolean
-  /** False while what it asks about is not known yet, so that it cannot be confirmed. */
-  isReady?: boolean
-}
-
 /** Asks before a change, makes it, and closes. */
-export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
-  const {
-    title,
-    confirm,
-    kind = 'danger',
-    onClose,
-    children,
-    wide,
-    isReady = true,
-    then: _,
-    ...change
-  } = props
-  const [next, onDone] = useNext(props)
-  const { mutate, isPending, error } = useChange({ ...change, onDone })
-  if (next) return next
-  return (
-    <DialogBox title={title} onClose={onClose} role="alertdialog" className={wide ? WIDE : ''}>
-      {children}
-      <ErrorNote error={error} />
-      <DialogFoot onClose={onClose}>
-        <Button kind={kind} disabled={isPending || !isReady} onClick={() => mutate()}>
-          {isPending ? 'Saving …' : confirm}
-        </Button>
-      </DialogFoot>
-    </DialogBox>
-  )
+export function ConfirmDialog<Result>(
+  props: Omit<FormOptions<never, Result>, 'fields' | 'name'> &
+    AskingProps<Result> & {
+      confirm: string
+      /** `primary` for a change that does no harm. */
+      kind?: 'primary' | 'danger'
+      children: ReactNode
+      wide?: boolean
+      isReady?: boolean
+    },
+) {
+  const { confirm, kind = 'danger', ...asking } = props
+  return <FormDialog {...asking} submit={confirm} kind={kind} fields={{}} role="alertdialog" />
 }
 
 const WIDE = 'w-[min(100%,42rem)]'

@@ -36,10 +36,11 @@ export function Submit(props: {
   children?: ReactNode
   kind?: 'primary' | 'danger' | undefined
   size?: 'large' | undefined
+  disabled?: boolean
 }) {
-  const { form, pending = 'Saving …', children = 'Save', ...look } = props
+  const { form, pending = 'Saving …', children = 'Save', disabled = false, ...look } = props
   return (
-    <Button {...look} disabled={form.isPending}>
+    <Button {...look} disabled={disabled || form.isPending}>
       {form.isPending ? pending : children}
     </Button>
   )

@@ -11,41 +11,24 @@ export interface ModelPrice {
 
 type Priced = Omit<PricingFeedEntry, 'max_output_tokens'>
 
-/** A model that is priced by something else may charge nothing for tokens, and then has no such price. */
-const tokenRate = (rate: string, { unit }: Priced): string | undefined =>
-  unit === undefined || rateNumber(rate) > 0 ? rate : undefined
-
-/** Every price of tokens, in the order of a price list: of a model without it, the rate is undefined. */
-const PRICES: ReadonlyArray<readonly [name: string, of: (model: Priced) => [string | undefined, string]]> = [
-  ['Input, per million tokens', (model) => [tokenRate(model.prompt, model), model.list_prompt]],
-  [
-    'Audio input, per million tokens',
-    (model) => [model.prompt_audio, model.list_prompt_audio ?? model.list_prompt],
-  ],
-  [
-    'Image input, per million tokens',
-    (model) => [model.prompt_image, model.list_prompt_image ?? model.list_prompt],
-  ],
-  [
-    'Cached input, per million tokens',
-    (model) => [model.cache_read, model.list_cache_read ?? model.list_prompt],
-  ],
-  [
-    'Cache write, per million tokens',
-    (model) => [model.cache_write, model.list_cache_write ?? model.list_prompt],
-  ],
-  [
-    'Cache write for an hour, per million tokens',
-    (model) => [model.cache_write_hour, model.list_cache_write_hour ?? model.list_prompt],
-  ],
-  ['Output, per million tokens', (model) => [tokenRate(model.completion, model), model.list_completion]],
-]
+/** The prices of tokens, in the order of a price list. */
+const PRICES = [
+  ['Input, per million tokens', 'prompt'],
+  ['Audio input, per million tokens', 'prompt_audio'],
+  ['Image input, per million tokens', 'prompt_image'],
+  ['Cached input, per million tokens', 'cache_read'],
+  ['Cache write, per million tokens', 'cache_write'],
+  ['Cache write for an hour, per million tokens', 'cache_write_hour'],
+  ['Output, per million tokens', 'completion'],
+] as const
 
 /** What a model is priced by, in the order of a price list; what is not counted in tokens comes last. */
 export function modelPrices(model: Priced): ModelPrice[] {
   const ofTokens = PRICES.flatMap(([name, of]) => {
-    const [rate, list] = of(model)
-    return rate === undefined ? [] : [{ name, rate, list }]
+    const { [of]: rate, [`list_${of}` as const]: list = model.list_prompt } = model
+    // What is priced by something else may charge nothing for tokens.
+    const isCharged = rate !== undefined && (model.unit === undefined || rateNumber(rate) > 0)
+    return isCharged ? [{ name, rate, list }] : []
   })
   const { unit, units, list_units: list = units } = model
   const known = [...ofTokens, ...pricesOfUses(model)]

@@ -84,24 +84,18 @@ export function withLane(
   place: LanePlace,
   change: (answers: Completion[]) => Completion[],
 ): Conversation {
-  const turns = conversation.turns.map((turn, index) =>
-    index === place.turn
-      ? {
-          ...turn,
-          lanes: turn.lanes.map((lane, at) =>
-            at === place.lane ? { ...lane, answers: change(lane.answers) } : lane,
-          ),
-        }
-      : turn,
-  )
-  return { ...conversation, turns }
+  const { turns } = conversation
+  const turn = turns[place.turn]!
+  const lane = turn.lanes[place.lane]!
+  const lanes = turn.lanes.with(place.lane, { ...lane, answers: change(lane.answers) })
+  return { ...conversation, turns: turns.with(place.turn, { ...turn, lanes }) }
 }
 
 /** Changes the last completion. */
 export const changeLast =
   (change: (completion: Completion) => Completion) =>
   (answers: Completion[]): Completion[] =>
-    answers.map((completion, index) => (index === answers.length - 1 ? change(completion) : completion))
+    answers.with(-1, change(answers.at(-1)!))
 
 /** Replaces the last completion by one that is requested again. */
 export const retried = changeLast(() => WAITING)

@@ -7,18 +7,12 @@ import { openHistoryStore } from '../../lib/playground/kept-history.ts'
 /** While a completion streams in, it is kept this often. */
 const SAVE_EVERY_MS = 1_000
 
-export interface History {
-  /** The newest first; null: not read yet. */
-  kept: Conversation[] | null
-  /** Why nothing can be kept; null: it can. */
-  problem: string | null
-  refresh: () => void
-  remove: (ids: readonly string[]) => Promise<void>
-}
+export type History = ReturnType<typeof useHistory>
 
-/** Keeps a conversation in this browser as it continues, and lists those that are kept. */
-export function useHistory(accountId: string, conversation: Conversation): History {
+/** Keeps a conversation in this browser as it continues, and lists those that are kept. `problem`: why nothing can be kept. */
+export function useHistory(accountId: string, conversation: Conversation) {
   const store = useMemo(() => openConversations(accountId), [accountId])
+  // The newest first; null: not read yet.
   const [kept, setKept] = useState<Conversation[] | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const noteProblem = useCallback((error: unknown) => {
@@ -53,7 +47,7 @@ export function useHistory(accountId: string, conversation: Conversation): Histo
     kept,
     problem,
     refresh: useCallback(() => void store.list().then(setKept, noteProblem), [store, noteProblem]),
-    remove: async (ids) => {
+    remove: async (ids: readonly string[]) => {
       if (unsaved.current && ids.includes(unsaved.current.id)) unsaved.current = null
       await store.remove(ids).catch(noteProblem)
       setKept((before) => before?.filter(({ id }) => !ids.includes(id)) ?? null)
@@ -62,18 +56,11 @@ export function useHistory(accountId: string, conversation: Conversation): Histo
 }
 
 /** Conversations in this browser's IndexedDB, apart for each account. They are sent nowhere. */
-export interface ConversationStore {
-  /** The newest first. */
-  list(): Promise<Conversation[]>
-  /** Keeps a conversation, and drops the oldest beyond what is kept. */
-  save(conversation: Conversation): Promise<void>
-  remove(ids: readonly string[]): Promise<void>
-}
-
-export function openConversations(accountId: string): ConversationStore {
+function openConversations(accountId: string) {
   const store = openHistoryStore()
   const keyOf = (id: string) => `${accountId}/${id}`
   const remove = (ids: readonly string[]) => delMany(ids.map(keyOf), store)
+  /** The newest first. */
   const list = async () => {
     const all = await entries<string, Conversation>(store)
     return all
@@ -84,7 +71,8 @@ export function openConversations(accountId: string): ConversationStore {
   return {
     list,
     remove,
-    save: async (conversation) => {
+    /** Keeps a conversation, and drops the oldest beyond what is kept. */
+    save: async (conversation: Conversation) => {
       await set(keyOf(conversation.id), conversation, store)
       const dropped = beyondBounds(await list())
       if (dropped.length > 0) await remove(dropped)

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from 'react'
+import { type ComponentProps, useState } from 'react'
 import type { UsageFiguresView, UsageSeriesView } from '../../../src/core/api/usage.ts'
 import { ChartFigure, ChartKey, TableOfChart } from '../../components/chart/chart-figure.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
@@ -73,76 +73,72 @@ export function UsageCharts(props: {
   return (
     <>
       <div className="columns gap-x-8 gap-y-6 [--column:24rem]">
-        <Chart title="Requests and failures">
-          <ChartFigure
-            stale={stale}
-            caption={`Requests and failed requests by ${interval}.`}
-            keys={
-              <>
-                <ChartKey colour="bg-series-8">requests</ChartKey>
-                <ChartKey colour="bg-bad-fill">failed</ChartKey>
-              </>
-            }
-            chart={{
-              ...common,
-              points: buckets.map(({ at, figures }) => ({
-                at,
-                value: figures?.calls ?? 0,
-                errors: figures?.failed_calls ?? 0,
-                text: `${start(at)}: ${figures ? failuresText(figures) : 'no requests'}`,
-              })),
-              formatValue: formatCount,
-              isWhole: true,
-              onPick: (at) => onPick(at, 'failures'),
-            }}
-          />
-        </Chart>
-        <Chart title="Time to first token">
-          <ChartFigure
-            stale={stale}
-            caption={`Time to first token by ${interval}: 95th percentile and median.`}
-            keys={
-              <>
-                <ChartKey colour="bg-accent-fill">p95</ChartKey>
-                <ChartKey colour="bg-series-2">median</ChartKey>
-              </>
-            }
-            chart={{
-              ...common,
-              kind: 'lines',
-              points: buckets.map(({ at, figures }) => {
-                const { first_token_ms: median = null, first_token_p95_ms: p95 = null } = figures ?? {}
-                const text = `p95 ${formatDuration(p95)}, median ${formatDuration(median)}`
-                return { at, value: p95, second: median, text: `${start(at)}: ${text}` }
-              }),
-              formatValue: formatDuration,
-            }}
-          />
-        </Chart>
-        <Chart title="Cost">
-          <ChartFigure
-            stale={stale}
-            caption={`Cost by ${interval}.`}
-            keys={keys}
-            chart={{
-              ...common,
-              points: stack(buckets, 'cost', ({ cost_usd: usd }) => formatAmount(usd)),
-              formatValue: axisAmount,
-            }}
-          />
-        </Chart>
-        <Chart title="Tokens">
-          <ChartFigure
-            stale={stale}
-            caption={`Tokens by ${interval}.`}
-            keys={keys}
-            chart={{
-              ...common,
-              points: stack(tokens, 'tokens', ({ total_tokens: count }) => plural(count, 'token')),
-              formatValue: (value) => formatTokens(Math.round(value)),
-            }}
-          />
-        </Chart>
+        <Chart
+          title="Requests and failures"
+          stale={stale}
+          caption={`Requests and failed requests by ${interval}.`}
+          keys={
+            <>
+              <ChartKey colour="bg-series-8">requests</ChartKey>
+              <ChartKey colour="bg-bad-fill">failed</ChartKey>
+            </>
+          }
+          chart={{
+            ...common,
+            points: buckets.map(({ at, figures }) => ({
+              at,
+              value: figures?.calls ?? 0,
+              errors: figures?.failed_calls ?? 0,
+              text: `${start(at)}: ${figures ? failuresText(figures) : 'no requests'}`,
+            })),
+            formatValue: formatCount,
+            isWhole: true,
+            onPick: (at) => onPick(at, 'failures'),
+          }}
+        />
+        <Chart
+          title="Time to first token"
+          stale={stale}
+          caption={`Time to first token by ${interval}: 95th percentile and median.`}
+          keys={
+            <>
+              <ChartKey colour="bg-accent-fill">p95</ChartKey>
+              <ChartKey colour="bg-series-2">median</ChartKey>
+            </>
+          }
+          chart={{
+            ...common,
+            kind: 'lines',
+            points: buckets.map(({ at, figures }) => {
+              const { first_token_ms: median = null, first_token_p95_ms: p95 = null } = figures ?? {}
+              const text = `p95 ${formatDuration(p95)}, median ${formatDuration(median)}`
+              return { at, value: p95, second: median, text: `${start(at)}: ${text}` }
+            }),
+            formatValue: formatDuration,
+          }}
+        />
+        <Chart
+          title="Cost"
+          stale={stale}
+          caption={`Cost by ${interval}.`}
+          keys={keys}
+          chart={{
+            ...common,
+            points: stack(buckets, 'cost', ({ cost_usd: usd }) => formatAmount(usd)),
+            formatValue: axisAmount,
+          }}
+        />
+        <Chart
+          title="Tokens"
+          stale={stale}
+          caption={`Tokens by ${interval}.`}
+          keys={keys}
+          chart={{
+            ...common,
+            points: stack(tokens, 'tokens', ({ total_tokens: count }) => plural(count, 'token')),
+            formatValue: (value) => formatTokens(Math.round(value)),
+          }}
+        />
       </div>
       <TableOfChart>
         <BucketTable view={view} start={start} />
@@ -151,10 +147,10 @@ export function UsageCharts(props: {
   )
 }
 
-const Chart = ({ title, children }: { title: string; children: ReactNode }) => (
+const Chart = ({ title, ...figure }: { title: string } & ComponentProps<typeof ChartFigure>) => (
   <div className="stack min-w-0 content-start gap-2">
     <h3>{title}</h3>
-    {children}
+    <ChartFigure {...figure} />
   </div>
 )
 
