@@ -97,20 +97,24 @@ export function useFramePages(pages: readonly FramePage[]): void {
   }, [pages, setPages])
 }
 
+/** A page beside the sidebar needs none: the sidebar has it. */
+const WIDE_BUTTON =
+  'flex min-h-9 w-full cursor-pointer items-center gap-2 rounded-md border border-edge bg-page px-3 text-md text-soft hover:border-line-strong hover:text-ink [.side-content_&]:hidden'
+
 /** Opens the search. `icon`: without its text. */
 export function SearchButton({ icon = false }: { icon?: boolean }) {
   const { open } = useContext(PaletteContext)
   return (
     <button
       type="button"
-      className={icon ? 'button button-icon button-quiet' : 'search-button'}
+      className={icon ? 'button button-icon button-quiet' : WIDE_BUTTON}
       aria-keyshortcuts={isApple() ? 'Meta+K' : 'Control+K'}
       onClick={open}
     >
       <SearchIcon />
       <span className={icon ? 'sr-only' : ''}>Search</span>
       {!icon && (
-        <span className="search-keys" aria-hidden="true">
+        <span className="ml-auto text-xs text-muted max-lg:hidden" aria-hidden="true">
           {searchKeys()}
         </span>
       )}

@@ -31,7 +31,7 @@ export function PaletteDialog({ framePages, onShortcuts, onClose }: PaletteProps
     event.preventDefault()
   }
   return (
-    <DialogBox title="Search" className="palette" onClose={onClose}>
+    <DialogBox title="Search" className="self-start sm:mt-[10vh]" onClose={onClose}>
       <input
         className="input"
         type="search"
@@ -57,7 +57,13 @@ export function PaletteDialog({ framePages, onShortcuts, onClose }: PaletteProps
         {isLoading ? 'Searching …' : items.length === 0 ? 'Nothing found' : `${items.length} found`}
       </p>
       {items.length === 0 && <p className="text-muted">{isLoading ? 'Searching …' : 'Nothing found.'}</p>}
-      <div ref={list} id={`${id}-list`} role="listbox" aria-label="Found" className="palette-list">
+      <div
+        ref={list}
+        id={`${id}-list`}
+        role="listbox"
+        aria-label="Found"
+        className="max-h-[min(26rem,55dvh)] overflow-y-auto"
+      >
         {groupsOf(items).map(([group, members]) => (
           // biome-ignore lint/a11y/useSemanticElements: a group of options, not of fields
           <div key={group} role="group" aria-label={group}>
@@ -72,7 +78,7 @@ export function PaletteDialog({ framePages, onShortcuts, onClose }: PaletteProps
                 role="option"
                 tabIndex={-1}
                 aria-selected={index === chosen}
-                className="palette-option"
+                className="flex cursor-pointer items-baseline justify-between gap-4 rounded-md px-3 py-2 aria-selected:bg-accent-soft"
                 onClick={() => go(item)}
                 onPointerMove={() => setAt(index)}
               >

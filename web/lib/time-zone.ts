@@ -46,9 +46,6 @@ function subscribe(listener: () => void): () => void {
 /** `shownZone` for components, which are drawn again when another is chosen. */
 export const useShownZone = (): string => useSyncExternalStore(subscribe, shownZone)
 
-/** The zone that was chosen; null: the browser's. */
-export const useChosenZone = (): string | null => useSyncExternalStore(subscribe, () => chosenZone)
-
 /** How far a zone's clocks are ahead of UTC: `GMT+1`. */
 export const zoneOffset = (zone: string, moment: Date): string =>
   new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName: 'shortOffset' })

@@ -6,9 +6,9 @@ import type { KeyList } from '../../src/core/api/keys.ts'
 import { keysQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
-import { SelectField, TextField } from '../components/form/fields.tsx'
+import { SelectField } from '../components/form/fields.tsx'
+import { SearchField } from '../components/form/search-field.tsx'
 import { useNewDialog } from '../components/form/use-new-dialog.ts'
-import { useSettledText } from '../components/form/use-settled-text.ts'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { PagedRows } from '../components/table/page-nav.tsx'
 import { rateLimitsText } from '../lib/format.ts'
@@ -70,7 +70,6 @@ function Keys({ list: { data, defaults } }: { list: KeyList }) {
       replace: true,
       resetScroll: false,
     })
-  const [text, setText] = useSettledText(search.q ?? '', (q) => set({ q: q || undefined }))
   const found = listKeys(data, search)
   const sort = {
     ...keyOrder(search),
@@ -82,14 +81,10 @@ function Keys({ list: { data, defaults } }: { list: KeyList }) {
   return (
     <>
       <div className="toolbar">
-        <TextField
-          className="field-wide"
-          label="Search"
-          type="search"
+        <SearchField
           placeholder="Name, ID or the end of the key"
-          value={text}
-          onChange={setText}
-          spellCheck={false}
+          value={search.q}
+          onSearch={(q) => set({ q })}
         />
         <SelectField
           label="State"

@@ -6,6 +6,7 @@ import { lazyPart } from '../api/lazy-part.ts'
 import { modelsQuery } from '../api/queries.ts'
 import { EmptyState, QueryView, SkeletonLines } from '../components/feedback/messages.tsx'
 import { ChoiceField, SelectField } from '../components/form/fields.tsx'
+import { SearchField } from '../components/form/search-field.tsx'
 import { SitePage } from '../components/layout/page.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { plural } from '../lib/format.ts'
@@ -13,7 +14,7 @@ import { filterModels } from '../lib/models/filter-models.ts'
 import type { CatalogModel } from '../lib/models/model-catalog.ts'
 import { comparedIds, type ModelFilters } from '../lib/models/model-filters.ts'
 import { CompareBar } from './models/compare-bar.tsx'
-import { ModelFilterForm, SearchField } from './models/model-filter-form.tsx'
+import { ModelFilterForm } from './models/model-filter-form.tsx'
 import { ModelList } from './models/model-list.tsx'
 
 const ORDERS = [
@@ -59,8 +60,10 @@ export function ModelsPage() {
           <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-[15rem_minmax(0,1fr)] lg:grid-rows-[auto_1fr] lg:gap-x-8">
             <div className="toolbar max-sm:[&_.field]:basis-full lg:col-start-2">
               <SearchField
-                value={filters.q ?? ''}
-                onChange={(q) => change({ q: q === '' ? undefined : q })}
+                label="Search models"
+                placeholder="Name, developer or ID"
+                value={filters.q}
+                onSearch={(q) => change({ q })}
               />
               <SelectField
                 label="Sort by"

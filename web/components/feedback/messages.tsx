@@ -2,7 +2,6 @@ import { CircleAlert, CircleCheck, Info, type LucideIcon, TriangleAlert } from '
 import type { ReactNode } from 'react'
 import { messageOf } from '../../api/request.ts'
 import { Button } from '../form/button.tsx'
-import { TONES } from '../text/values.tsx'
 
 const ICONS = { plain: Info, good: CircleCheck, warn: TriangleAlert, bad: CircleAlert }
 
@@ -11,7 +10,7 @@ export function Note(props: { tone?: keyof typeof ICONS; announce?: boolean; chi
   const { tone = 'plain', announce = false, children } = props
   const Icon = ICONS[tone]
   return (
-    <div className={`flex gap-3 rounded-md px-4 py-3 ${TONES[tone]}`} role={announce ? 'alert' : undefined}>
+    <div className="flex gap-3 rounded-md px-4 py-3" data-tone={tone} role={announce ? 'alert' : undefined}>
       <Icon className="mt-[0.2em]" size={18} aria-hidden="true" />
       <div className="min-w-0 flex-1 text-ink">{children}</div>
     </div>

@@ -13,7 +13,7 @@ export const LinkTabs = <Name extends string>(props: {
           <Link
             to="."
             search={index === 0 ? {} : { tab }}
-            className="page-tab"
+            className="inline-flex min-h-10 items-center border-b-2 border-transparent whitespace-nowrap text-soft no-underline hover:text-ink focus-visible:-outline-offset-2 data-[selected=true]:border-ink data-[selected=true]:font-medium data-[selected=true]:text-ink"
             activeOptions={{ exact: true }}
             data-selected={tab === props.selected}
           >

@@ -15,7 +15,7 @@ export function PopoverButton(props: {
   children: ReactNode
   popover: (open: OpenPopover) => ReactNode
 }) {
-  const { popup, className = '', children, popover } = props
+  const { popup, className = 'border-line', children, popover } = props
   const [isOpen, setIsOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
   return (
@@ -23,7 +23,7 @@ export function PopoverButton(props: {
       <button
         ref={button}
         type="button"
-        className={`switcher ${className}`}
+        className={`flex w-full cursor-pointer items-center gap-2 rounded-md border bg-surface py-1.5 pr-2 pl-3 text-ink hover:border-line-strong focus-visible:outline-2 ${className}`}
         aria-haspopup={popup}
         aria-expanded={isOpen}
         onClick={() => setIsOpen(true)}

@@ -1,8 +1,7 @@
 import { type DiffLine, documentDiff } from '../../lib/document-diff.ts'
-import { TONES } from './values.tsx'
 
 const MARKS: Record<DiffLine['kind'], string> = { same: '  ', added: '+ ', removed: '- ', gap: '' }
-const COLOURS: Partial<Record<DiffLine['kind'], string>> = { added: TONES.good, removed: TONES.bad }
+const TONES: Partial<Record<DiffLine['kind'], string>> = { added: 'good', removed: 'bad' }
 const WORDS: Partial<Record<DiffLine['kind'], string>> = { added: 'added: ', removed: 'removed: ' }
 
 /** The differences between two documents. */
@@ -14,7 +13,7 @@ export function DiffView({ before, after, of }: { before: string; after: string;
     <section className="max-h-96 overflow-auto rounded-md border border-line" tabIndex={0} aria-label={of}>
       <pre className="w-max min-w-full text-xs leading-[1.6]">
         {lines.map(({ kind, text, index }) => (
-          <span key={index} className={`block px-3 ${COLOURS[kind] ?? ''}`}>
+          <span key={index} className="block px-3" data-tone={TONES[kind]}>
             {WORDS[kind] && <span className="sr-only">{WORDS[kind]}</span>}
             <span aria-hidden="true">{MARKS[kind]}</span>
             {text}

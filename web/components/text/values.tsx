@@ -10,19 +10,13 @@ const Figure = ({ text, children }: { text: string; children?: ReactNode }) => (
   </span>
 )
 
-/** The colours of notes and lines, as badges have them. */
-export const TONES = {
-  plain: 'bg-sunken text-soft',
-  good: 'bg-good-soft text-good',
-  warn: 'bg-warn-soft text-warn',
-  bad: 'bg-bad-soft text-bad',
-  accent: 'bg-accent-soft text-accent',
-}
-
 /** A state in a word; its colour only repeats the word. What is well in a table is a dot and the word in plain ink. */
-export const Badge = ({ tone = 'plain', children }: { tone?: keyof typeof TONES; children: ReactNode }) => (
-  <span className="badge" data-tone={tone}>
-    {children}
+export const Badge = (props: {
+  tone?: 'plain' | 'good' | 'warn' | 'bad' | 'accent'
+  children: ReactNode
+}) => (
+  <span className="badge" data-tone={props.tone}>
+    {props.children}
   </span>
 )
 

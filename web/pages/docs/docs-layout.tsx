@@ -15,10 +15,10 @@ export function DocsLayout() {
     <div className="docs-frame site-width">
       <div className="docs-aside">
         <SearchButton />
-        <div className={isReady ? 'docs-wide stack' : 'docs-wide stack invisible'}>
+        <div className={`stack max-lg:hidden ${isReady ? '' : 'invisible'}`}>
           <DocsNavigation doc={doc} />
         </div>
-        <details className="disclosure docs-narrow" key={page ?? 'docs'}>
+        <details className="disclosure lg:hidden" key={page ?? 'docs'}>
           <summary>All pages{doc && ' · On this page'}</summary>
           <DocsNavigation doc={doc} />
         </details>

@@ -1,8 +1,7 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
-import { CheckField, SelectField, type SelectOption, TextField } from '../../components/form/fields.tsx'
-import { useSettledText } from '../../components/form/use-settled-text.ts'
+import { CheckField, SelectField, type SelectOption } from '../../components/form/fields.tsx'
 import { distinct } from '../../lib/models/filter-models.ts'
 import type { CatalogModel } from '../../lib/models/model-catalog.ts'
 import type { ModelFilters } from '../../lib/models/model-filters.ts'
@@ -113,20 +112,4 @@ const asOption = (value: string) => ({ value, name: value })
 function withCurrent(options: typeof PRICES, current: number | undefined, name: (value: number) => string) {
   if (current === undefined || options.some(({ value }) => value === String(current))) return options
   return [...options, { value: String(current), name: name(current) }]
-}
-
-/** The search box: it reaches the address when the typing pauses. */
-export function SearchField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  const [typed, setTyped] = useSettledText(value, onChange)
-  return (
-    <TextField
-      className="field-wide"
-      label="Search models"
-      type="search"
-      placeholder="Name, developer or ID"
-      value={typed}
-      onChange={setTyped}
-      spellCheck={false}
-    />
-  )
 }

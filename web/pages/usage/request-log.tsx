@@ -9,7 +9,7 @@ import {
   sessionQuery,
 } from '../../api/queries.ts'
 import { SelectField, type SelectOption, TextField } from '../../components/form/fields.tsx'
-import { useSettledText } from '../../components/form/use-settled-text.ts'
+import { SearchField } from '../../components/form/search-field.tsx'
 import { CallListPanel } from '../../components/table/call-list-panel.tsx'
 import { accountCallRow, CallTable } from '../../components/table/call-table.tsx'
 import { type CallPlace, orderChange, placeQuery, readOrder } from '../../lib/calls/call-order.ts'
@@ -22,6 +22,9 @@ const STATUSES = [
   { value: 'cancelled', name: 'Cancelled' },
   { value: 'interrupted', name: 'Interrupted' },
 ]
+
+const optionsOf = (named: ReadonlyArray<readonly [value: string, name: string]>): SelectOption[] =>
+  named.map(([value, name]) => ({ value, name: name || value }))
 
 /** The filters of the log that are in the address. */
 type LogFilters = Pick<CallFilters, 'q' | 'model' | 'key_id' | 'member_id' | 'status'>
@@ -55,7 +58,7 @@ export function RequestLog(props: {
   )
   const known =
     filters.model === undefined || models.includes(filters.model) ? models : [...models, filters.model]
-  const [text, setText] = useSettledText(filters.q ?? '', (q) => filter({ q: q || undefined }))
+  const people = (members.data?.data ?? []).map(({ id, email }) => [id, email] as const)
   return (
     <div id="requests" className="scroll-mt-20">
       <CallListPanel
@@ -68,31 +71,14 @@ export function RequestLog(props: {
         }
         filters={
           <div className="panel-body toolbar">
-            <TextField
-              className="field-wide"
-              label="Search"
-              type="search"
+            <SearchField
               placeholder="ID, model, key, status or tag"
-              value={text}
-              onChange={setText}
-              spellCheck={false}
+              value={filters.q}
+              onSearch={(q) => filter({ q })}
             />
-            {select(
-              'Model',
-              'model',
-              known.map((model) => ({ value: model, name: model })),
-            )}
-            {select(
-              'API key',
-              'key_id',
-              [...keyNames].map(([value, name]) => ({ value, name: name || value })),
-            )}
-            {hasMembers &&
-              select(
-                'Member',
-                'member_id',
-                (members.data?.data ?? []).map((one) => ({ value: one.id, name: one.email })),
-              )}
+            {select('Model', 'model', optionsOf(known.map((model) => [model, model])))}
+            {select('API key', 'key_id', optionsOf([...keyNames]))}
+            {hasMembers && select('Member', 'member_id', optionsOf(people))}
             {select('Status', 'status', STATUSES)}
             {order.by === 'time' && (
               <TextField

@@ -1,6 +1,5 @@
 import { SelectField, TextField } from '../../components/form/fields.tsx'
-import { zoneOptions } from '../../components/form/time-zone-field.tsx'
-import { BROWSER_ZONE, chooseZone } from '../../lib/time-zone.ts'
+import { TimeZoneField } from '../../components/form/time-zone-field.tsx'
 import type { UsageChoice, UsageSearch } from '../../lib/usage-view.ts'
 
 const PERIODS = [
@@ -48,7 +47,24 @@ export function UsageToolbar(props: {
           )
         }
       />
-      {choice.period === 'custom' && <CustomPeriod choice={choice} onChange={onChange} />}
+      {choice.period === 'custom' && (
+        <>
+          <TextField
+            label="From"
+            type="date"
+            value={choice.first}
+            max={choice.last}
+            onChange={(from) => from !== '' && onChange({ from })}
+          />
+          <TextField
+            label="To"
+            type="date"
+            value={choice.last}
+            min={choice.first}
+            onChange={(to) => to !== '' && onChange({ to })}
+          />
+        </>
+      )}
       <SelectField
         label="Interval"
         value={choice.interval}
@@ -63,40 +79,7 @@ export function UsageToolbar(props: {
           onChange={(group) => onChange({ group: group === 'model' ? undefined : group })}
         />
       )}
-      <SelectField
-        label="Time zone"
-        value={choice.zone}
-        options={zoneOptions([BROWSER_ZONE, 'UTC', choice.zone])}
-        onChange={(zone) => {
-          chooseZone(zone === BROWSER_ZONE ? null : zone)
-          onChange({ zone })
-        }}
-      />
+      <TimeZoneField zone={choice.zone} onChange={(zone) => onChange({ zone })} />
     </div>
   )
 }
-
-const CustomPeriod = ({
-  choice,
-  onChange,
-}: {
-  choice: UsageChoice
-  onChange: (changed: UsageSearch) => void
-}) => (
-  <>
-    <TextField
-      label="From"
-      type="date"
-      value={choice.first}
-      max={choice.last}
-      onChange={(from) => from !== '' && onChange({ from })}
-    />
-    <TextField
-      label="To"
-      type="date"
-      value={choice.last}
-      min={choice.first}
-      onChange={(to) => to !== '' && onChange({ to })}
-    />
-  </>
-)

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react'
+import { TextField } from './fields.tsx'
 
 const WAIT_MS = 200
 
@@ -16,4 +17,25 @@ export function useSettledText(value: string, onSettled: (text: string) => void)
     return () => window.clearTimeout(timer)
   }, [typed, value, onSettled])
   return [typed, setTyped] as const
+}
+
+/** Searches while one types. `onSearch` gets the text when typing pauses; undefined: there is none. */
+export function SearchField(props: {
+  label?: string
+  placeholder: string
+  value: string | undefined
+  onSearch: (text: string | undefined) => void
+}) {
+  const { label = 'Search', placeholder, value = '', onSearch } = props
+  const [typed, setTyped] = useSettledText(value, (text) => onSearch(text || undefined))
+  return (
+    <TextField
+      {...{ label, placeholder }}
+      className="field-wide"
+      type="search"
+      value={typed}
+      onChange={setTyped}
+      spellCheck={false}
+    />
+  )
 }
