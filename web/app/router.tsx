@@ -135,6 +135,7 @@ const pages = {
   members: () => import('../pages/members-page.tsx'),
   activity: () => import('../pages/activity-page.tsx'),
   organisation: () => import('../pages/organisation-page.tsx'),
+  presets: () => import('../pages/presets-page.tsx'),
   playground: () => import('../pages/playground-page.tsx'),
   settings: () => import('../pages/settings-page.tsx'),
 }
@@ -184,13 +185,7 @@ const routeTree = rootRoute.addChildren([
       page(organisationRoute, '/organisation', pages.organisation, 'OrganisationPage'),
     ]),
     page(accountRoute, '/budgets', () => import('../pages/budgets-page.tsx'), 'BudgetsPage'),
-    searchPage(
-      accountRoute,
-      '/presets',
-      textParameters('new'),
-      () => import('../pages/presets-page.tsx'),
-      'PresetsPage',
-    ),
+    searchPage(accountRoute, '/presets', textParameters('new'), pages.presets, 'PresetsPage'),
     page(accountRoute, '/presets/$name', () => import('../pages/preset-page.tsx'), 'PresetPage'),
     page(accountRoute, '/webhooks', () => import('../pages/webhooks-page.tsx'), 'WebhooksPage'),
     searchPage(accountRoute, '/playground', textParameters('model'), pages.playground, 'PlaygroundPage'),

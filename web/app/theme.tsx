@@ -1,4 +1,5 @@
-import { useId, useState } from 'react'
+import { useState } from 'react'
+import { SelectField } from '../components/form/fields.tsx'
 import { readStored, writeStored } from '../lib/storage.ts'
 
 /** The themes, with their names on screen. */
@@ -35,23 +36,10 @@ export function useTheme() {
 
 /** Chooses the theme: light, dark, or the system's. */
 export function ThemeMenu() {
-  const id = useId()
   const [theme, choose] = useTheme()
   return (
-    <div className="line">
-      <label htmlFor={id}>Theme</label>
-      <select
-        id={id}
-        className="input min-h-8 w-auto py-0 pr-8 pl-2"
-        value={theme}
-        onChange={(event) => choose(event.target.value)}
-      >
-        {THEMES.map(({ value, name }) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
-      </select>
+    <div className="toolbar">
+      <SelectField label="Theme" value={theme} options={THEMES} onChange={choose} />
     </div>
   )
 }

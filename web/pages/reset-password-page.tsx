@@ -5,10 +5,10 @@ import type { NewPasswordBody, PasswordResetBody, WaysInView } from '../../src/c
 import { gatewayQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Note } from '../components/feedback/messages.tsx'
+import { CHOSEN_PASSWORD, SIGN_IN_EMAIL } from '../components/form/field-specs.ts'
 import { PageForm } from '../components/form/form.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { plural } from '../lib/format.ts'
-import { CHOSEN_PASSWORD, SIGN_IN_EMAIL } from './sign-in/credential-fields.ts'
 
 /** Asks for a message with a link that resets the password of an account. */
 export function ForgotPasswordPage() {

@@ -39,3 +39,22 @@ export const AUDIT_REASON = {
   label: 'Reason',
   required: 'Enter a reason for the audit log.',
 } satisfies FieldSpec
+
+/** The email address of an account, with the names that password managers look for. */
+export const SIGN_IN_EMAIL = { ...EMAIL, name: 'email', autoComplete: 'username' } satisfies FieldSpec
+
+/** The password of an account. */
+export const PASSWORD = {
+  ...CURRENT_PASSWORD,
+  label: 'Password',
+  name: 'password',
+  required: 'Enter your password.',
+} satisfies FieldSpec
+
+/** The password that is chosen for an account. */
+export const CHOSEN_PASSWORD = {
+  ...NEW_PASSWORD,
+  label: 'Password',
+  name: 'password',
+  hint: 'At least 10 characters. Tip: use a passphrase of several words.',
+} satisfies FieldSpec

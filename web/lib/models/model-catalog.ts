@@ -4,18 +4,14 @@ import type { PricingFeed, PricingFeedEntry } from '../../../src/core/catalog/pr
 /** A model with its prices and with what else is known of it. */
 export type CatalogModel = Omit<PricingFeedEntry, 'max_output_tokens'> & ModelFacts
 
-export interface ModelCatalog {
-  models: CatalogModel[]
-  measured: ModelFactsList['measured']
-}
-
 /** Joins prices and facts. The two are read one after the other, so a model may be in one of them only. */
-export function joinCatalog(feed: Pick<PricingFeed, 'data'>, facts: ModelFactsList): ModelCatalog {
+export function joinCatalog(feed: Pick<PricingFeed, 'data'>, facts: Pick<ModelFactsList, 'data'>) {
   const known = new Map(facts.data.map((model) => [model.id, model]))
-  return {
-    measured: facts.measured,
-    models: feed.data.map((model) => ({ ...model, ...(known.get(model.id) ?? unknownFacts(model)) })),
-  }
+  const models: CatalogModel[] = feed.data.map((model) => ({
+    ...model,
+    ...(known.get(model.id) ?? unknownFacts(model)),
+  }))
+  return { models }
 }
 
 const unknownFacts = ({ id, vendor }: PricingFeedEntry): ModelFacts => ({

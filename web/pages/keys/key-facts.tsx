@@ -6,8 +6,8 @@ import { Identifier } from '../../components/text/copy.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Ago, Facts, Stats } from '../../components/text/values.tsx'
 import { formatMoment, plural } from '../../lib/format.ts'
+import { ResponseCacheDialog } from './kept-texts-dialogs.tsx'
 import { KeyState, SpendingLimit } from './key-table.tsx'
-import { ResponseCacheDialog } from './response-cache-dialog.tsx'
 
 /** What a key spent, and what is left of its limit. */
 export function KeyStats({ apiKey }: { apiKey: KeyView }) {

@@ -1,5 +1,5 @@
 import { ChevronDown, Plus, X } from 'lucide-react'
-import { memo, useDeferredValue, useRef, useState } from 'react'
+import { memo, useCallback, useDeferredValue, useRef, useState } from 'react'
 import { DialogBox } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
@@ -20,7 +20,6 @@ export function ModelChoices(props: {
   onChange: (chosen: string[]) => void
 }) {
   const { chosen, max, add, models, onChange } = props
-  const [isAdding, setIsAdding] = useState(false)
   const row = useRef<HTMLFieldSetElement>(null)
   return (
     <fieldset ref={row} tabIndex={-1} aria-label="Models" className="row min-w-0 gap-2">
@@ -43,20 +42,21 @@ export function ModelChoices(props: {
         />
       ))}
       {chosen.length < max && (
-        <Button icon={Plus} kind="quiet" size="small" onClick={() => setIsAdding(true)}>
+        <Button
+          icon={Plus}
+          kind="quiet"
+          size="small"
+          dialog={(close) => (
+            <ModelDialog
+              title={add}
+              models={models}
+              onClose={close}
+              onPick={(picked) => onChange([...chosen, picked])}
+            />
+          )}
+        >
           {add}
         </Button>
-      )}
-      {isAdding && (
-        <ModelDialog
-          title={add}
-          models={models}
-          onClose={() => setIsAdding(false)}
-          onPick={(picked) => {
-            onChange([...chosen, picked])
-            setIsAdding(false)
-          }}
-        />
       )}
     </fieldset>
   )
@@ -88,15 +88,7 @@ function ModelPicker(props: {
       </button>
       {onRemove && <Button icon={X} size="small" about={`Remove ${name}`} onClick={onRemove} />}
       {isOpen && (
-        <ModelDialog
-          title={label}
-          models={models}
-          onClose={() => setIsOpen(false)}
-          onPick={(picked) => {
-            onChange(picked)
-            setIsOpen(false)
-          }}
-        />
+        <ModelDialog title={label} models={models} onClose={() => setIsOpen(false)} onPick={onChange} />
       )}
     </span>
   )
@@ -117,6 +109,13 @@ function ModelDialog(props: {
 }) {
   const { title, models, onPick, onClose } = props
   const [search, setSearch] = useState('')
+  const pick = useCallback(
+    (model: string) => {
+      onPick(model)
+      onClose()
+    },
+    [onPick, onClose],
+  )
   const typed = search.trim()
   // The list follows the typing.
   const shown = useDeferredValue(typed)
@@ -132,7 +131,7 @@ function ModelDialog(props: {
           // Also with a suffix, or as `openai/<id>`.
           const isKnown = typed === 'auto' || found.some(({ id }) => id === canonicalId(typed))
           const first = isKnown ? typed : (found[0]?.id ?? typed)
-          if (first !== '') onPick(first)
+          if (first !== '') pick(first)
         }}
       >
         <TextField
@@ -144,7 +143,7 @@ function ModelDialog(props: {
           autoFocus
         />
       </form>
-      <Choices typed={shown} models={models} onPick={onPick} />
+      <Choices typed={shown} models={models} onPick={pick} />
     </DialogBox>
   )
 }

@@ -1,9 +1,9 @@
 import { Pencil, RotateCcw, ThumbsDown, ThumbsUp } from 'lucide-react'
-import { type RefObject, useEffect, useRef, useState } from 'react'
+import { type RefObject, useRef } from 'react'
 import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
+import { FormDialog } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
-import { TextField } from '../../components/form/fields.tsx'
 import { CopyButton } from '../../components/text/copy.tsx'
 import { isRunning, wantsResults } from '../../lib/playground/completion.ts'
 import type { Lane, Turn, UserMessage } from '../../lib/playground/conversation.ts'
@@ -44,59 +44,32 @@ export function TurnView(props: TurnViewProps) {
 }
 
 function Said({ turn, isBusy, onResend }: Pick<TurnViewProps, 'turn' | 'isBusy' | 'onResend'>) {
-  const [edited, setEdited] = useState<string | null>(null)
-  const place = useRef<HTMLDivElement>(null)
   const { text, images } = turn
-  const isEditing = edited !== null
-  const wasEditing = useRef(isEditing)
-  useEffect(() => {
-    // The pressed button is no longer in the document.
-    if (wasEditing.current !== isEditing)
-      (place.current?.querySelector<HTMLElement>('textarea, button:enabled') ?? place.current)?.focus()
-    wasEditing.current = isEditing
-  }, [isEditing])
-  if (edited !== null) {
-    return (
-      <div ref={place}>
-        <form
-          className="stack gap-2"
-          onSubmit={(event) => {
-            event.preventDefault()
-            setEdited(null)
-            onResend({ text: edited, images })
-          }}
-        >
-          <TextField
-            label="Edit the message"
-            value={edited}
-            onChange={setEdited}
-            rows={4}
-            hint="The conversation continues from here; what follows is replaced."
-          />
-          <div className="row">
-            <Button
-              kind="primary"
-              size="small"
-              disabled={isBusy || (edited.trim() === '' && images.length === 0)}
-            >
-              Send again
-            </Button>
-            <Button size="small" onClick={() => setEdited(null)}>
-              Cancel
-            </Button>
-          </div>
-        </form>
-      </div>
-    )
-  }
   return (
-    <div ref={place} tabIndex={-1} className="ml-auto flex max-w-[min(100%,44rem)] items-start gap-1">
+    <div className="ml-auto flex max-w-[min(100%,44rem)] items-start gap-1">
       <Button
         icon={Pencil}
         size="small"
         about="Edit the message"
         disabled={isBusy}
-        onClick={() => setEdited(text)}
+        dialog={(close) => (
+          <FormDialog
+            title="Edit the message"
+            submit="Send again"
+            fields={{
+              text: {
+                label: 'Message',
+                initial: text,
+                rows: 6,
+                exact: true,
+                check: (typed) => (typed.trim() === '' && images.length === 0 ? 'Enter a message.' : null),
+                hint: 'The conversation continues from here; what follows is replaced.',
+              },
+            }}
+            send={async (edited) => onResend({ ...edited, images })}
+            onClose={close}
+          />
+        )}
       />
       <div className="stack min-w-0 gap-2 rounded-lg bg-sunken px-4 py-3">
         <h2 className="sr-only">You</h2>
@@ -176,6 +149,11 @@ function LaneView(props: {
   )
 }
 
+const THUMBS = [
+  { score: 'good', icon: ThumbsUp, about: 'Good answer' },
+  { score: 'bad', icon: ThumbsDown, about: 'Bad answer' },
+] as const
+
 /** Thumbs for a call of `auto`, which learns from them. The last one counts. */
 function FeedbackButtons({ callId }: { callId: string }) {
   const { run, isPending } = useAction({
@@ -185,20 +163,15 @@ function FeedbackButtons({ callId }: { callId: string }) {
   })
   return (
     <>
-      <Button
-        icon={ThumbsUp}
-        size="small"
-        about="Good answer"
-        disabled={isPending}
-        onClick={() => run('good')}
-      />
-      <Button
-        icon={ThumbsDown}
-        size="small"
-        about="Bad answer"
-        disabled={isPending}
-        onClick={() => run('bad')}
-      />
+      {THUMBS.map(({ score, icon, about }) => (
+        <Button
+          key={score}
+          {...{ icon, about }}
+          size="small"
+          disabled={isPending}
+          onClick={() => run(score)}
+        />
+      ))}
     </>
   )
 }

@@ -2,11 +2,13 @@ import type { DeletedPromptLogs, KeyEditBody, KeyView } from '../../../src/core/
 import { path, requestJson } from '../../api/request.ts'
 import { FormDialog } from '../../components/feedback/dialogs.tsx'
 import { Note } from '../../components/feedback/messages.tsx'
+import { wholeNumberProblem } from '../../lib/checks.ts'
 import { plural } from '../../lib/format.ts'
+import { numberOf } from './key-fields.tsx'
 
 const RETENTIONS = [1, 3, 7, 14, 30].map((days) => ({ value: String(days), name: plural(days, 'day') }))
 
-export const DELETE_OR_KEEP = [
+const DELETE_OR_KEEP = [
   { value: 'delete', name: 'Delete them now' },
   { value: 'keep', name: 'Keep them until they expire' },
 ]
@@ -69,4 +71,34 @@ export const StopLoggingDialog = ({ apiKey: { id, name }, onClose }: DialogProps
   >
     <p>Prompts and answers of new requests are no longer stored.</p>
   </FormDialog>
+)
+
+/** Sets for how long a key's requests are answered again, and removes the responses that are stored. */
+export const ResponseCacheDialog = ({ apiKey, onClose }: DialogProps) => (
+  <FormDialog
+    title={`Response cache of “${apiKey.name}”`}
+    submit="Save"
+    fields={{
+      seconds: {
+        label: 'Seconds',
+        initial: String(apiKey.cache_seconds ?? ''),
+        inputMode: 'numeric',
+        placeholder: 'off',
+        hint: 'For so long the same request is answered by its first response, at no cost. A request decides itself with x-shuntyard-cache.',
+        check: (text) => wholeNumberProblem(text, 86_400),
+      },
+      stored: {
+        label: 'Stored responses of the account',
+        initial: 'keep',
+        options: DELETE_OR_KEEP,
+      },
+    }}
+    send={async ({ seconds, stored }) => {
+      await requestJson('PATCH', path`/console/api/keys/${apiKey.id}`, { cache_seconds: numberOf(seconds) })
+      if (stored === 'delete') await requestJson('DELETE', '/console/api/cached-responses')
+    }}
+    stale={['/console/api/keys']}
+    done="Response cache saved."
+    onClose={onClose}
+  />
 )
