@@ -227,6 +227,7 @@ async function runEverything(): Promise<void> {
     expect((await createMarginStore(postgres).margin(year, group, first)).total.calls).toBeGreaterThan(
       BigInt(CALLS - 100),
     )
+  await createMarginStore(postgres).days(year, 7)
   expect(
     await recordedProviderUsage(postgres, ['acme'], [isoDay(Math.floor(now / DAY_MS) - 1)]),
   ).toHaveLength(1)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createMarginStore } from '../../src/billing/reports/margin-store.ts'
 import type { MarginView } from '../../src/core/api/billing.ts'
 import type { AttemptRecord } from '../../src/core/calls/call-job.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
@@ -75,12 +76,19 @@ test('the margin report sums broken attempts apart, with their own provider, and
     .flatMap(({ attempts }) => attempts as unknown as AttemptRecord[])
     .reduce((sum, attempt) => sum + costOf(attempt), 0n)
   expect(spent).toBeGreaterThan(0n)
+  const day = { fromMs: Date.now() - 86_400_000, toMs: Date.now() + 900_000 }
+  const rest = await createMarginStore(stack.postgres).days(day, 0)
+  const [lost] = rest.map(({ marginPico }) => marginPico)
+  expect(rest).toMatchObject([{ model: '' }])
   const admin = adminClient(stack, await stack.adminKey())
   for (const group of ['model', 'provider', 'day']) {
-    const { total, data } = await admin.get<MarginView>(`/margin?group_by=${group}`)
+    const { total, data, days } = await admin.get<MarginView>(`/margin?group_by=${group}`)
     expect(total).toMatchObject({ calls: records.length, broken_cost_usd: formatUsd(picoUsd(spent)) })
     const margin = parseUsd(total.revenue_usd) - parseUsd(total.cost_usd) - spent
     expect(parseUsd(total.margin_usd)).toBe(margin)
+    expect(days.reduce((sum, { margin_usd: usd }) => sum + parseUsd(usd), 0n)).toBe(margin)
+    expect(lost).toBe(margin)
+    expect(days.map(({ model }) => model)).toContain('test/rescued')
     if (group !== 'provider') continue
     const rows = new Map(data.map((row) => [row.group, row.broken_cost_usd]))
     expect(rows.get('alpha')).toBe(formatUsd(picoUsd(spent)))

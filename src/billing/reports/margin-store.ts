@@ -37,6 +37,13 @@ export interface Margin {
   total: MarginSums
 }
 
+/** The margin of a model, or of all others together (`''`), on a day (UTC); pico-USD, negative where it is a loss. */
+export interface MarginDay {
+  day: string
+  model: string
+  marginPico: bigint
+}
+
 const GROUPS: Record<MarginGroup, string> = {
   account: 'account_id',
   model: "coalesce(nullif(model_id, ''), '-')",
@@ -52,14 +59,25 @@ const SORTS: Record<MarginSort, string> = {
   margin: 'revenue - cost - broken',
 }
 
-/** Sums are text. */
-const marginSql = (group: MarginGroup, sort: MarginSort) => `
-WITH used AS (
+const USED = `used AS (
   SELECT total.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS span (width_ms, from_ms, to_ms)
   CROSS JOIN LATERAL (
     SELECT * FROM usage_totals WHERE width_ms = span.width_ms AND starts_at_ms >= from_ms AND starts_at_ms < to_ms OFFSET 0
   ) AS total
-), summed AS (
+)`
+
+const DAYS = `
+WITH ${USED}, daily AS (
+  SELECT ${GROUPS.day} AS day, ${GROUPS.model} AS model, sum(charge_pico) AS revenue,
+         sum(charge_pico - cost_pico - broken_pico) AS margin
+  FROM used WHERE calls > 0 OR broken_pico > 0 GROUP BY 1, 2
+), shown AS (SELECT model FROM daily GROUP BY model ORDER BY sum(revenue) DESC, model LIMIT $4::integer)
+SELECT day, coalesce(shown.model, '') AS model, sum(margin)::text AS "marginPico"
+FROM daily LEFT JOIN shown USING (model) GROUP BY day, shown.model ORDER BY day, shown.model`
+
+/** Sums are text. */
+const marginSql = (group: MarginGroup, sort: MarginSort) => `
+WITH ${USED}, summed AS (
   SELECT ${GROUPS[group]} AS "group", grouping(${GROUPS[group]}) = 1 AS "isTotal", sum(calls) AS calls,
          sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion, sum(charge_pico) AS revenue,
          sum(cost_pico) AS cost, sum(broken_pico) AS broken, sum(cacheable_tokens) AS cacheable,
@@ -84,22 +102,24 @@ export type MarginStore = ReturnType<typeof createMarginStore>
 
 export function createMarginStore(postgres: Postgres) {
   return {
+    /** The margin of each day of a period by model, in order: of the models with the most revenue, and of all others. */
+    async days(range: TimeRange, modelsMax: number): Promise<MarginDay[]> {
+      const rows = await postgres.$queryRawUnsafe<Array<Record<keyof MarginDay, string>>>(
+        DAYS,
+        ...spanValues(range),
+        modelsMax,
+      )
+      return rows.map(({ marginPico, ...named }) => ({ ...named, marginPico: BigInt(marginPico) }))
+    },
+
     /**
      * A page of the margin of calls admitted in a period, which is extended to whole quarters of an hour. Days are in their
      * own order.
      */
-    async margin(
-      { fromMs, toMs }: TimeRange,
-      group: MarginGroup,
-      { sort, after, limit }: MarginPage,
-    ): Promise<Margin> {
-      const spans = usageSpans([
-        Math.floor(fromMs / QUARTER_MS) * QUARTER_MS,
-        Math.ceil(toMs / QUARTER_MS) * QUARTER_MS,
-      ])
+    async margin(range: TimeRange, group: MarginGroup, { sort, after, limit }: MarginPage): Promise<Margin> {
       const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
         marginSql(group, sort),
-        ...(['widthMs', 'fromMs', 'toMs'] as const).map((name) => spans.map((span) => BigInt(span[name]))),
+        ...spanValues(range),
         after,
         limit + 2,
       )
@@ -111,6 +131,15 @@ export function createMarginStore(postgres: Postgres) {
       }
     },
   }
+}
+
+/** The first three parameters, of whole quarters of an hour. */
+function spanValues({ fromMs, toMs }: TimeRange): bigint[][] {
+  const spans = usageSpans([
+    Math.floor(fromMs / QUARTER_MS) * QUARTER_MS,
+    Math.ceil(toMs / QUARTER_MS) * QUARTER_MS,
+  ])
+  return (['widthMs', 'fromMs', 'toMs'] as const).map((name) => spans.map((span) => BigInt(span[name])))
 }
 
 const toSums = (row: Row): MarginSums => ({

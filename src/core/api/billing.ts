@@ -224,6 +224,8 @@ export const MarginView = Type.Object({
   next_cursor: nullable(Type.String()),
   /** Of all rows, not of the page. */
   total: MarginMetrics,
+  /** By day (UTC) and model, on the first page: of the models with the most revenue, and of all others (empty `model`). */
+  days: Type.Array(Type.Object({ day: Type.String(), model: Type.String(), margin_usd: DecimalUsd })),
 })
 export type MarginView = Static<typeof MarginView>
 

@@ -22,6 +22,8 @@ const MarginQuery = Type.Object(
   CLOSED,
 )
 const REPORTS_MAX = 2
+/** As many as a chart has colours for. */
+const DAY_MODELS_MAX = 7
 
 /** GET /margin: revenue, cost and margin; GET /ledger: the sums of the ledger's accounts. */
 export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -35,7 +37,10 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const { group_by: groupBy, sort, limit, cursor: after } = request.query
     const range = timeRange(request.query, clock())
     return slots.run(askingOperator(request).actor, async () => {
-      const found = await margin.margin(range, groupBy, { sort, after, limit })
+      const [found, days] = await Promise.all([
+        margin.margin(range, groupBy, { sort, after, limit }),
+        after === 0 ? margin.days(range, DAY_MODELS_MAX) : [],
+      ])
       const names =
         groupBy === 'account'
           ? await directory.names(found.rows.map(({ group }) => group))
@@ -52,6 +57,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
         })),
         next_cursor: found.hasMore ? String(after + limit) : null,
         total: marginMetrics(found.total),
+        days: days.map(({ marginPico, ...named }) => ({ ...named, margin_usd: formatUsd(marginPico) })),
       }
     })
   })

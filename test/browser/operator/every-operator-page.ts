@@ -95,6 +95,18 @@ test('the search finds a customer by an address or the id of a key, with one req
   await page.getByRole('dialog', { name: 'Create account' }).waitFor()
 })
 
+test('the margin of each day is drawn by model, and read with the rest in one request', async () => {
+  const { page } = operator
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url()))
+  await page.goto(`${stack.url}/admin/models`)
+  await page.getByRole('slider', { name: 'Margin by day and model.' }).press('End')
+  await page.getByText(/: margin \$0\.\d+, loss \$/).waitFor()
+  await page.getByText('Show as a table', { exact: true }).click()
+  await page.getByRole('table', { name: 'Margin by day (UTC) and model' }).getByText('acme/swift').waitFor()
+  expect(asked.filter((url) => url.includes('/admin/api/margin'))).toHaveLength(1)
+})
+
 test('calls are found by the address of their account', async () => {
   const headers = { authorization: `Bearer ${adminKey}` }
   const search = (account: string) => fetch(`${stack.url}/admin/api/calls?account=${account}`, { headers })

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Percent } from 'lucide-react'
-import { type ReactNode, useMemo } from 'react'
+import { useMemo } from 'react'
 import type { MarginMetrics, MarginView } from '../../../src/core/api/billing.ts'
 import { marginQuery } from '../../api/operator-queries.ts'
 import { pricingQuery } from '../../api/queries.ts'
@@ -19,13 +19,13 @@ import {
   axisAmount,
   daysBetween,
   daysOf,
-  formatAmount,
   formatCount,
   formatDay,
   formatShare,
   formatShortDay,
   lastDays,
 } from '../../lib/format.ts'
+import { OTHERS, seriesFills } from '../../lib/usage-view.ts'
 import { AccountLink, ModelLink, ProviderLink } from './links.tsx'
 
 type Group = MarginView['group_by']
@@ -80,45 +80,48 @@ export function MarginPage() {
         />
       </div>
       <QueryView query={useQuery(marginQuery(range, by))}>
-        {(margin) => (
-          <Margin margin={margin}>
-            <MarginByDay range={range} />
-          </Margin>
-        )}
+        {(margin) => <Margin margin={margin} range={range} />}
       </QueryView>
     </>
   )
 }
 
-/** Revenue day by day, as what providers were paid of it and what is left. */
-function MarginByDay({ range }: { range: ReturnType<typeof lastDays> }) {
+/** The margin day by day, stacked by model; what was lost on models is a red bar in front. */
+function MarginByDay({ days, range }: { days: MarginView['days']; range: ReturnType<typeof lastDays> }) {
   const { first, last } = daysOf(range)
-  const { data } = useQuery(marginQuery(range, 'day'))
-  if (first === last || !data || data.data.length === 0) return null
-  const known = new Map(data.data.map((row) => [row.group, row]))
+  const models = [...new Set(days.map(({ model }) => model))].toSorted().reverse()
+  const fillOf = seriesFills(models)
+  const marginOf = (day: string, model: string) =>
+    days.find((row) => row.day === day && row.model === model)?.margin_usd ?? '0.00'
+  if (first === last || days.length === 0) return null
   return (
-    <Panel title="Margin by day" padded>
+    <Panel title="Margin by day and model" padded>
       <ChartFigure
-        caption="Revenue by day: margin and cost."
+        caption="Margin by day and model."
         keys={
           <>
-            <ChartKey colour="bg-series-8">cost</ChartKey>
-            <ChartKey colour="bg-series-3">margin</ChartKey>
+            {models.map((model) => (
+              <ChartKey key={model} colour={fillOf(model)}>
+                {nameOf(model)}
+              </ChartKey>
+            ))}
+            <ChartKey colour="bg-bad-fill">loss</ChartKey>
           </>
         }
         chart={{
           points: daysBetween(first, last).map((day) => {
-            const row = known.get(day)
-            const margin = approximateAmount(row?.margin_usd ?? '0')
-            const cost = approximateAmount(row?.revenue_usd ?? '0') - margin
+            const values = models.map((model) => approximateAmount(marginOf(day, model)))
+            const sumOf = (sign: 1 | -1) => values.reduce((sum, value) => sum + Math.max(0, sign * value), 0)
             return {
               at: day,
-              value: Math.max(cost, cost + margin),
-              parts: [
-                { name: 'cost', value: cost, fill: 'fill-series-8 bg-series-8' },
-                { name: 'margin', value: Math.max(0, margin), fill: 'fill-series-3 bg-series-3' },
-              ],
-              text: `${formatDay(day)}: margin ${row ? `${formatAmount(row.margin_usd)}, ${rate(row)}` : '$0.00'}`,
+              value: sumOf(1),
+              errors: sumOf(-1),
+              parts: models.map((model, index) => ({
+                name: nameOf(model),
+                value: Math.max(0, values[index] ?? 0),
+                fill: fillOf(model),
+              })),
+              text: `${formatDay(day)}: margin ${axisAmount(sumOf(1))}, loss ${axisAmount(sumOf(-1))}`,
             }
           }),
           formatValue: axisAmount,
@@ -126,15 +129,15 @@ function MarginByDay({ range }: { range: ReturnType<typeof lastDays> }) {
         }}
         table={
           <DataTable
-            caption="Margin by day (UTC)"
-            rows={data.data}
-            rowKey={({ group }) => group}
+            caption="Margin by day (UTC) and model"
+            rows={days}
+            rowKey={({ day, model }) => `${day} ${model}`}
             columns={{
-              Day: ({ group }) => formatDay(group),
-              Revenue: ({ revenue_usd: usd }) => <Money usd={usd} />,
+              Day: ({ day }) => formatDay(day),
+              Model: ({ model }) => nameOf(model),
               Margin: ({ margin_usd: usd }) => <Money usd={usd} />,
             }}
-            numeric={['Revenue', 'Margin']}
+            numeric={['Margin']}
           />
         }
       />
@@ -142,8 +145,10 @@ function MarginByDay({ range }: { range: ReturnType<typeof lastDays> }) {
   )
 }
 
-function Margin({ margin, children }: { margin: MarginView; children: ReactNode }) {
-  const { total, data, group_by: by, next_cursor: next } = margin
+const nameOf = (model: string) => (model === OTHERS ? 'Other' : model === '-' ? 'no model' : model)
+
+function Margin({ margin, range }: { margin: MarginView; range: ReturnType<typeof lastDays> }) {
+  const { total, data, days, group_by: by, next_cursor: next } = margin
   return (
     <>
       <Stats
@@ -157,7 +162,7 @@ function Margin({ margin, children }: { margin: MarginView; children: ReactNode 
           'Saved by prompt caches': <Money usd={total.cache_saved_usd} />,
         }}
       />
-      {children}
+      <MarginByDay days={days} range={range} />
       <Panel
         title={next === null ? `By ${by}` : `By ${by}: the ${formatCount(data.length)} with the most revenue`}
       >
