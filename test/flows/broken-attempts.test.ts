@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createMarginStore } from '../../src/billing/reports/margin-store.ts'
-import type { MarginView } from '../../src/core/api/billing.ts'
+import type { GatewayHoursView, MarginView } from '../../src/core/api/billing.ts'
 import type { AttemptRecord } from '../../src/core/calls/call-job.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { adminClient } from '../helpers/admin-client.ts'
@@ -81,6 +81,13 @@ test('the margin report sums broken attempts apart, with their own provider, and
   const [lost] = rest.map(({ marginPico }) => marginPico)
   expect(rest).toMatchObject([{ model: '' }])
   const admin = adminClient(stack, await stack.adminKey())
+  const { data: hours, total: ofDay } = await admin.get<GatewayHoursView>('/hours')
+  expect(hours).toHaveLength(24)
+  for (const name of ['calls', 'failed_calls'] as const)
+    expect(hours.reduce((sum, hour) => sum + hour[name], 0)).toBe(ofDay[name])
+  expect(ofDay).toMatchObject({ calls: records.length, margin_usd: formatUsd(lost ?? 0n) })
+  expect(ofDay.failed_calls).toBe(records.filter(({ status }) => status === 'failed').length)
+  expect(ofDay.first_token_p95_ms).toBeGreaterThan(0)
   for (const group of ['model', 'provider', 'day']) {
     const { total, data, days } = await admin.get<MarginView>(`/margin?group_by=${group}`)
     expect(total).toMatchObject({ calls: records.length, broken_cost_usd: formatUsd(picoUsd(spent)) })

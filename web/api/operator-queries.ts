@@ -7,7 +7,7 @@ import type {
   SentMailView,
 } from '../../src/core/api/accounts.ts'
 import type { AlarmDestinationView } from '../../src/core/api/alarm-destinations.ts'
-import type { LedgerView, MarginView } from '../../src/core/api/billing.ts'
+import type { GatewayHoursView, LedgerView, MarginView } from '../../src/core/api/billing.ts'
 import type { CallPage, CallTimelineView, OperatorCall } from '../../src/core/api/calls.ts'
 import type { CatalogEditsView, CatalogView, RateHistoryView } from '../../src/core/api/catalog.ts'
 import type { OfferView, ProviderHourView, ProviderView } from '../../src/core/api/offers.ts'
@@ -129,6 +129,8 @@ export const ledgerCsvPath = (id: string, filter: Record<string, string>): strin
 
 export const marginQuery = (span: { from: string; to: string }, group: MarginView['group_by']) =>
   readOf<MarginView>(`/admin/api/margin${queryString({ ...span, group_by: group })}`, LAZY_MS)
+
+export const hoursQuery = readOf<GatewayHoursView>('/admin/api/hours', LAZY_MS)
 
 export const routerQuery = readOf<RouterView>('/admin/api/router', LAZY_MS)
 

@@ -1,7 +1,9 @@
 import type { MarginView } from '../../core/api/billing.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
+import { HOUR_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { QUARTER_MS, usageSpans } from './account-usage.ts'
+import { quantile, readCounts } from './usage-series-store.ts'
 
 export type MarginGroup = MarginView['group_by']
 export type MarginSort = 'revenue' | 'cost' | 'margin'
@@ -59,6 +61,25 @@ const SORTS: Record<MarginSort, string> = {
   margin: 'revenue - cost - broken',
 }
 
+/** All calls admitted in an hour, or since the first of several. */
+export interface GatewayHour {
+  /** Null: the sums of all hours. */
+  hourMs: number | null
+  calls: number
+  failed: number
+  revenuePico: bigint
+  marginPico: bigint
+  /** Time to first token, to a fifth; null: no call has one. */
+  firstTokenP95Ms: number | null
+}
+
+const HOURS = `
+SELECT starts_at_ms::float8 AS "hourMs", coalesce(sum(calls), 0)::float8 AS calls,
+       coalesce(sum(failed_calls), 0)::float8 AS failed, coalesce(sum(charge_pico), 0)::text AS revenue,
+       coalesce(sum(charge_pico - cost_pico - broken_pico), 0)::text AS margin, sum(first_tokens)::text AS "firstTokens"
+FROM usage_totals WHERE width_ms = ${HOUR_MS} AND starts_at_ms >= $1::bigint
+GROUP BY GROUPING SETS ((starts_at_ms), ())`
+
 const USED = `used AS (
   SELECT total.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS span (width_ms, from_ms, to_ms)
   CROSS JOIN LATERAL (
@@ -98,10 +119,24 @@ ORDER BY "isTotal" DESC, place LIMIT $5::integer`
 
 type Row = Record<keyof MarginSums, string> & { group: string | null }
 
+type HourRow = Pick<GatewayHour, 'hourMs' | 'calls' | 'failed'> &
+  Record<'revenue' | 'margin', string> & { firstTokens: string | null }
+
 export type MarginStore = ReturnType<typeof createMarginStore>
 
 export function createMarginStore(postgres: Postgres) {
   return {
+    /** Each hour with calls since the start of one, and the sums of all. */
+    async hours(fromMs: number): Promise<GatewayHour[]> {
+      const rows = await postgres.$queryRawUnsafe<HourRow[]>(HOURS, BigInt(fromMs))
+      return rows.map(({ revenue, margin, firstTokens, ...counts }) => ({
+        ...counts,
+        revenuePico: BigInt(revenue),
+        marginPico: BigInt(margin),
+        firstTokenP95Ms: quantile(readCounts(firstTokens), 0.95),
+      }))
+    },
+
     /** The margin of each day of a period by model, in order: of the models with the most revenue, and of all others. */
     async days(range: TimeRange, modelsMax: number): Promise<MarginDay[]> {
       const rows = await postgres.$queryRawUnsafe<Array<Record<keyof MarginDay, string>>>(

@@ -140,7 +140,7 @@ const toCell = ({ bucket, group, name, ...row }: Row): UsageCell => {
 const COUNT_DIGITS = 9
 
 /** The numbers of calls by latency bucket, which a sum of the function `latency_count` of the schema holds. */
-function readCounts(digits: string | null): number[] {
+export function readCounts(digits: string | null): number[] {
   const counts: number[] = []
   for (let end = digits?.length ?? 0; end > 0; end -= COUNT_DIGITS)
     counts.push(Number(digits!.slice(Math.max(0, end - COUNT_DIGITS), end)))
@@ -151,7 +151,7 @@ function readCounts(digits: string | null): number[] {
 const edgeMs = (bucket: number) => (bucket === 0 ? 0 : 16 * 2 ** (bucket / 4))
 
 /** Calls are taken to be spread evenly over their bucket: wrong by less than its width, a fifth. */
-function quantile(counts: readonly number[], share: number): number | null {
+export function quantile(counts: readonly number[], share: number): number | null {
   const rank = share * counts.reduce((sum, count) => sum + count, 0)
   let before = 0
   for (const [bucket, count] of counts.entries()) {

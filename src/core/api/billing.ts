@@ -206,6 +206,24 @@ export const MarginMetrics = Type.Object({
 })
 export type MarginMetrics = Static<typeof MarginMetrics>
 
+const GatewaySums = Type.Object({
+  calls: Type.Number(),
+  failed_calls: Type.Number(),
+  revenue_usd: DecimalUsd,
+  margin_usd: DecimalUsd,
+  /** Null: no call has a first token. */
+  first_token_p95_ms: nullable(Type.Number()),
+})
+
+/** GET /admin/api/hours: the calls of the last 24 hours by hour of admission (UTC), the present hour last. */
+export const GatewayHoursView = Type.Object({
+  object: Type.Literal('hours'),
+  /** Oldest first, hours without calls included. */
+  data: Type.Array(Type.Object({ ...GatewaySums.properties, at: IsoTime })),
+  total: GatewaySums,
+})
+export type GatewayHoursView = Static<typeof GatewayHoursView>
+
 /** GET /admin/api/margin?from&to&group_by=model|provider|day|account&sort=revenue|cost|margin&limit&cursor. */
 export const MarginView = Type.Object({
   object: Type.Literal('margin'),

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { MarginSums } from '../../billing/reports/margin-store.ts'
-import { LedgerView, type MarginMetrics, MarginView } from '../../core/api/billing.ts'
+import type { GatewayHour, MarginSums } from '../../billing/reports/margin-store.ts'
+import { GatewayHoursView, LedgerView, type MarginMetrics, MarginView } from '../../core/api/billing.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { TIME_RANGE, timeRange } from '../../core/billing/usage-query.ts'
 import { formatRate, formatUsd, picoUsdPerToken } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
-import { isoTime } from '../../core/kernel/time.ts'
+import { HOUR_MS, isoTime } from '../../core/kernel/time.ts'
 import { askingOperator, operatorRoute } from '../plugins/operator-access.ts'
 import { reportSlots } from '../slots.ts'
 
@@ -25,7 +25,9 @@ const REPORTS_MAX = 2
 /** As many as a chart has colours for. */
 const DAY_MODELS_MAX = 7
 
-/** GET /margin: revenue, cost and margin; GET /ledger: the sums of the ledger's accounts. */
+const HOURS = 24
+
+/** GET /margin: revenue, cost and margin; GET /hours: the last day by the hour; GET /ledger: the sums of the ledger's accounts. */
 export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { margin, sumLedger } = app.billing
   const { directory, hostClock: clock } = app.operators
@@ -62,6 +64,25 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     })
   })
 
+  app.get('/hours', operatorRoute('read', GatewayHoursView), async () => {
+    const fromMs = (Math.floor(clock() / HOUR_MS) - HOURS + 1) * HOUR_MS
+    const known = new Map((await margin.hours(fromMs)).map((hour) => [hour.hourMs, gatewaySums(hour)]))
+    const none = gatewaySums({
+      ...{ calls: 0, failed: 0 },
+      revenuePico: 0n,
+      marginPico: 0n,
+      firstTokenP95Ms: null,
+    })
+    return {
+      object: 'hours' as const,
+      data: Array.from({ length: HOURS }, (_, index) => {
+        const hourMs = fromMs + index * HOUR_MS
+        return { at: isoTime(hourMs), ...(known.get(hourMs) ?? none) }
+      }),
+      total: known.get(null) ?? none,
+    }
+  })
+
   app.get('/ledger', operatorRoute('read', LedgerView), async () => {
     const sums = await once('ledger', sumLedger)
     return {
@@ -77,6 +98,14 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     }
   })
 }
+
+const gatewaySums = ({ failed, revenuePico, marginPico, ...hour }: Omit<GatewayHour, 'hourMs'>) => ({
+  calls: hour.calls,
+  failed_calls: failed,
+  revenue_usd: formatUsd(revenuePico),
+  margin_usd: formatUsd(marginPico),
+  first_token_p95_ms: hour.firstTokenP95Ms,
+})
 
 const RATE_GRAIN = 10_000n
 

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
+import type { GatewayHoursView } from '../../../src/core/api/billing.ts'
 import type { OperatorCall } from '../../../src/core/api/calls.ts'
 import { HOUR_MS } from '../../../src/core/kernel/time.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from '../accessibility.ts'
@@ -93,6 +94,17 @@ test('the search finds a customer by an address or the id of a key, with one req
   await page.getByRole('combobox').fill('create account')
   await page.keyboard.press('Enter')
   await page.getByRole('dialog', { name: 'Create account' }).waitFor()
+})
+
+test('tiles of the overview show how the last 24 hours went', async () => {
+  const { page } = operator
+  const answer = page.waitForResponse(/admin\/api\/hours/)
+  await page.goto(`${stack.url}/admin`)
+  const { total } = (await (await answer).json()) as GatewayHoursView
+  expect(total.calls).toBeGreaterThan(0)
+  await page.getByText(`${total.failed_calls} calls failed in 24 hours`).waitFor()
+  const calls = page.locator('.stat').filter({ hasText: `${total.calls} in 24 hours` })
+  await calls.locator('svg polyline').waitFor()
 })
 
 test('the margin of each day is drawn by model, and read with the rest in one request', async () => {

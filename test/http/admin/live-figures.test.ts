@@ -25,6 +25,7 @@ const PATHS = [
   '/alarm-destinations',
   '/actions',
   '/margin',
+  '/hours',
   '/live',
 ]
 const POSTS = [

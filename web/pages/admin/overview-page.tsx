@@ -1,16 +1,21 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CircleCheck, ServerOff } from 'lucide-react'
-import { useMemo } from 'react'
 import { LiveBoardProvider, useLiveBoard } from '../../api/live-board.tsx'
-import { marginQuery, queuesQuery } from '../../api/operator-queries.ts'
+import { hoursQuery, queuesQuery } from '../../api/operator-queries.ts'
 import { EmptyState, Note, SkeletonLines } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Badge, StateBadge, Stats } from '../../components/text/values.tsx'
 import { BASE_PATH } from '../../lib/base-path.ts'
-import { formatCount, formatDuration, formatMoment, formatShare, lastDays, plural } from '../../lib/format.ts'
+import {
+  approximateAmount,
+  formatCount,
+  formatDuration,
+  formatMoment,
+  formatShare,
+} from '../../lib/format.ts'
 import { formatPerSecond, runningCalls, serverErrorShare, waitingCalls } from '../../lib/live-stats.ts'
 import { ProcessTable, QueueTable } from './overview/process-tables.tsx'
 import { TrafficPanel } from './overview/traffic-panel.tsx'
@@ -106,12 +111,12 @@ function LiveState() {
   )
 }
 
-/** The live stats of this second. */
+/** The live stats of this second, and how the last 24 hours went. */
 function LiveTiles() {
   const { view, isStale } = useLiveBoard()
   const waits = useQuery(queuesQuery).data?.claim_wait
-  const span = useMemo(() => lastDays(1, new Date()), [])
-  const margin = useQuery(marginQuery(span, 'day')).data?.total
+  const hours = useQuery(hoursQuery).data
+  const day = hours?.total
   const calls = view?.processes && runningCalls(view.processes)
   const queue = view && waitingCalls(view)
   const traffic = view?.traffic
@@ -123,30 +128,40 @@ function LiveTiles() {
       rows={{
         'Calls in flight': calls ? formatCount(calls.running) : '–',
         'Queued calls': queue ? formatCount(queue.waiting) : '–',
-        'Queue wait (p95)': formatDuration(waits?.p95_ms ?? null),
+        'Time to first token (p95)': formatDuration(day?.first_token_p95_ms ?? null),
         'Calls per second': traffic ? formatPerSecond(traffic.calls_per_second) : '–',
         'Error rate': errors == null ? '–' : formatShare(errors),
         'Revenue per minute': <Money usd={traffic?.spend_usd_per_minute} />,
-        'Margin today (UTC)': <Money usd={margin?.margin_usd} />,
+        'Margin, 24 hours': <Money usd={day?.margin_usd} />,
         'Open alarms': view?.open_alarms == null ? '–' : formatCount(view.open_alarms),
       }}
       notes={{
         'Calls in flight': calls?.most && `of ${formatCount(calls.most)} concurrent`,
-        'Queued calls': queue?.oldestMs ? `oldest: ${formatDuration(queue.oldestMs)}` : null,
-        'Queue wait (p95)':
-          waits && waits.calls > 0
-            ? `p50 ${formatDuration(waits.p50_ms)}, p99 ${formatDuration(waits.p99_ms)}; ${plural(waits.calls, 'call')} in ${waits.window_ms / 60_000} min`
-            : 'no recent calls',
-        'Calls per second': traffic && `${formatPerSecond(traffic.tokens_per_second)} tokens per second`,
-        'Error rate':
-          traffic && `${formatPerSecond(traffic.server_errors_per_second)} 5xx per second, last 10 s`,
-        'Margin today (UTC)': margin && margin.margin_rate !== null && (
+        'Queued calls':
+          waits &&
+          `wait p95 ${formatDuration(waits.p95_ms)}, oldest ${formatDuration(queue?.oldestMs ?? null)}`,
+        'Time to first token (p95)': 'last 24 hours',
+        'Calls per second': day && `${formatCount(day.calls)} in 24 hours`,
+        'Error rate': day && `${formatCount(day.failed_calls)} calls failed in 24 hours`,
+        'Revenue per minute': day && (
           <>
-            {formatShare(margin.margin_rate)} of <Money usd={margin.revenue_usd} />
+            <Money usd={day.revenue_usd} /> in 24 hours
           </>
         ),
+        'Margin, 24 hours':
+          day &&
+          day.revenue_usd !== '0.00' &&
+          `${formatShare(approximateAmount(day.margin_usd) / approximateAmount(day.revenue_usd))} of revenue`,
         'Open alarms': <Link to="/admin/alarms">View alarms</Link>,
       }}
+      trends={
+        hours && {
+          'Time to first token (p95)': hours.data.map((hour) => hour.first_token_p95_ms),
+          'Calls per second': hours.data.map((hour) => hour.calls),
+          'Error rate': hours.data.map((hour) => hour.failed_calls),
+          'Revenue per minute': hours.data.map((hour) => approximateAmount(hour.revenue_usd)),
+        }
+      }
     />
   )
 }
