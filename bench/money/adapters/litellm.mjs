@@ -16,26 +16,15 @@ export async function open({ providerUrl, instances, postgresPrograms, redisProg
   const template = process.env.LITELLM_PGDATA
   const [database, cache] = [await postgres(postgresPrograms, template), await redis(redisProgram)]
   const config = join(folder(), 'config.json')
-  const writeConfig = (usd) => {
-    const params = {
-      model: 'openai/sim',
-      api_base: providerUrl,
-      api_key: 'none',
-      input_cost_per_token: PROMPT_USD,
-      output_cost_per_token: usd,
-    }
-    const cacheParams = { type: 'redis', host: '127.0.0.1', port: cache.port, supported_call_types: [] }
-    writeFileSync(
-      config,
-      JSON.stringify({
-        model_list: [{ model_name: 'sim', litellm_params: params }],
-        router_settings: { num_retries: 0, redis_host: '127.0.0.1', redis_port: cache.port },
-        litellm_settings: { cache: true, cache_params: cacheParams },
-        general_settings: { master_key: MASTER, proxy_batch_write_at: 2 },
-      }),
-    )
-  }
-  writeConfig(COMPLETION_USD)
+  const cacheParams = { type: 'redis', host: '127.0.0.1', port: cache.port, supported_call_types: [] }
+  writeFileSync(
+    config,
+    JSON.stringify({
+      router_settings: { num_retries: 0, redis_host: '127.0.0.1', redis_port: cache.port },
+      litellm_settings: { cache: true, cache_params: cacheParams },
+      general_settings: { master_key: MASTER, proxy_batch_write_at: 2, store_model_in_db: true },
+    }),
+  )
   const env = {
     DATABASE_URL: database.url(template ? 'litellm' : 'postgres'),
     LITELLM_LOCAL_MODEL_COST_MAP: 'True',
@@ -53,14 +42,24 @@ export async function open({ providerUrl, instances, postgresPrograms, redisProg
   // The first makes the tables.
   await proxies[0].start()
   await Promise.all(proxies.slice(1).map((proxy) => proxy.start()))
-  const ask = async (path, body) => {
+  const ask = async (path, body, method = 'POST') => {
     const response = await fetch(`${proxies[0].url}${path}`, {
       headers: { authorization: `Bearer ${MASTER}`, 'content-type': 'application/json' },
-      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+      ...(body && { method, body: JSON.stringify(body) }),
     })
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
     return response.json()
   }
+  const params = {
+    model: 'openai/sim',
+    api_base: providerUrl,
+    api_key: 'none',
+    input_cost_per_token: PROMPT_USD,
+  }
+  const at = (usd) => ({ litellm_params: { ...params, output_cost_per_token: usd } })
+  const { model_id: modelId } = await ask('/model/new', { model_name: 'sim', ...at(COMPLETION_USD) })
+  // The others read models from the database every 30 seconds.
+  await pause(instances > 1 ? 35_000 : 0)
   const parts = { gateway: proxies, store: [database, cache] }
   return {
     ...{
@@ -76,12 +75,7 @@ export async function open({ providerUrl, instances, postgresPrograms, redisProg
       return { key, id: token }
     },
     spent: async ({ key }) => (await ask(`/key/info?key=${key}`)).info.spend,
-    // Prices are in the config, which is read at start; the API changes those of a running instance.
-    async setPrice(usd) {
-      writeConfig(usd)
-      await (await killAll(proxies))()
-      await pause(1_000)
-    },
+    setPrice: (usd) => ask(`/model/${modelId}/update`, at(usd), 'PATCH'),
     async refund({ key }, usd) {
       const { info } = await ask(`/key/info?key=${key}`)
       await ask('/key/update', { key, max_budget: info.max_budget - usd })
