@@ -1,4 +1,5 @@
 import type { SavedCardView } from '../../src/core/api/auto-top-up.ts'
+import { capitalised } from './format.ts'
 
 /** Stripe's words for brands, where a capital is not enough. */
 const BRANDS: Record<string, string> = {
@@ -12,6 +13,6 @@ const BRANDS: Record<string, string> = {
 
 /** A card as its holder knows it: `Visa ending in 4242`. */
 export function cardName({ brand, last4 }: Pick<SavedCardView, 'brand' | 'last4'>): string {
-  const name = BRANDS[brand] ?? brand.charAt(0).toUpperCase() + brand.slice(1)
+  const name = BRANDS[brand] ?? capitalised(brand)
   return `${name} ending in ${last4}`
 }

@@ -30,6 +30,9 @@ const PERCENT = new Intl.NumberFormat('en-US', {
 export const formatShare = (share: number): string =>
   PERCENT.format(share < 1 ? Math.min(share, 0.9999) : share).replace('-', '−')
 
+/** With a capital: `API key`, `Model`. */
+export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
 /** One and many: `1 call`, `2,000 calls`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`

@@ -11,7 +11,7 @@ import { CodeBlock, Identifier } from '../components/text/copy.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
 import { Badge, Facts, Stats } from '../components/text/values.tsx'
-import { formatCount, formatDate, rateNumber } from '../lib/format.ts'
+import { capitalised, formatCount, formatDate, rateNumber } from '../lib/format.ts'
 import { gatewayAddress } from '../lib/gateway-address.ts'
 import { modelAbilities } from '../lib/models/model-abilities.ts'
 import { type CatalogModel, findModel, hasWindow } from '../lib/models/model-catalog.ts'
@@ -185,8 +185,7 @@ function ImagePrices({
 }) {
   if (units === undefined || rate === undefined) return null
   const { qualities, usual, sizes } = imagePrices(units, rate)
-  const titleOf = (quality: string) =>
-    quality === '' ? 'Per image' : quality.charAt(0).toUpperCase() + quality.slice(1)
+  const titleOf = (quality: string) => capitalised(quality) || 'Per image'
   const columns = qualities.map((quality) => [
     titleOf(quality),
     ({ usd: { [quality]: usd } }: (typeof sizes)[number]) => (usd === undefined ? '–' : <Money usd={usd} />),

@@ -163,8 +163,8 @@ function Drawing(props: TimeChartProps & { width: number; active: number | null;
       )}
       {kind === 'lines' ? (
         <>
-          <Line values={points.map(({ second = null }) => second)} colour="2" scale={scale} active={active} />
-          <Line values={points.map(({ value }) => value)} colour="1" scale={scale} active={active} />
+          <Line values={points.map(({ second = null }) => second)} colour={2} scale={scale} active={active} />
+          <Line values={points.map(({ value }) => value)} colour={1} scale={scale} active={active} />
         </>
       ) : (
         points.map((point, index) => (
@@ -224,7 +224,7 @@ const LINES = {
 
 function Line(props: {
   values: ReadonlyArray<number | null>
-  colour: keyof typeof LINES | '1' | '2'
+  colour: keyof typeof LINES
   scale: Scale
   active: number | null
 }) {

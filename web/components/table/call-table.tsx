@@ -78,7 +78,7 @@ export const CallStatus = ({ call }: { call: Pick<Generation, 'status' | 'error_
 )
 
 /** A call in a list, for its owner or for operators. */
-export interface CallRow {
+interface CallRow {
   id: string
   /** The page of the call. */
   to: '/calls/$id' | '/admin/calls/$id'
@@ -140,20 +140,15 @@ const SORTED = {
 } satisfies Record<string, CallSort>
 
 /** Settled calls, each a line of 40 pixels. `of`: the header of whose they are; absent: the list is of one key. */
-export const CallTable = ({
-  rows,
-  of,
-  zone,
-  sort,
-  empty,
-}: {
+export function CallTable(props: {
   rows: readonly CallRow[]
   of?: 'Key' | 'Customer'
   sort?: Omit<TableSort<string>, 'columns'>
   /** The time zone of the times; absent: the one chosen in this browser. */
   zone?: string
   empty?: string
-}) => {
+}) {
+  const { rows, of, zone, sort, empty } = props
   const whose = of ?? 'Key'
   return (
     <DataTable
@@ -221,7 +216,7 @@ export const TokensInOut = ({ of }: { of: { prompt_tokens: number; completion_to
 )
 
 /** Tokens, or the units that the call was charged for instead. */
-export const CallUsage = ({
+const CallUsage = ({
   of,
 }: {
   of: { prompt_tokens: number; completion_tokens: number; units?: number; unit?: string | null }

@@ -1,5 +1,5 @@
 import { formatUsd, parseRate } from '../../../src/core/kernel/money.ts'
-import { formatAmount } from '../format.ts'
+import { capitalised, formatAmount } from '../format.ts'
 
 /**
  * Prices per unit other than the token. The gateway has them per million units; they are shown per image or per minute of
@@ -53,10 +53,7 @@ export const unitPriceText = (unit: string, rate: string): string =>
   `${formatAmount(unitPrice(unit, rate))} / ${unitOf(unit).per}`
 
 /** What a call used, as a row of its cost: `Images`. */
-export const unitTitle = (unit: string): string => {
-  const { many } = unitOf(unit)
-  return many.charAt(0).toUpperCase() + many.slice(1)
-}
+export const unitTitle = (unit: string): string => capitalised(unitOf(unit).many)
 
 /** `images`, as in "per million images". */
 export const unitName = (unit: string): string => unitOf(unit).many

@@ -13,19 +13,15 @@ import { EditKeyDialog, RevokeKeyDialog } from './key-dialogs.tsx'
 const SORTED = { Name: 'name', Spent: 'spent', Limit: 'limit', 'Last used': 'used', Created: 'created' }
 
 /** Keys with what they spent and may spend. `mayChange`: with buttons to edit and to revoke them. */
-export const KeyTable = ({
-  keys,
-  sort,
-  mayChange = false,
-}: {
+export const KeyTable = (props: {
   keys: readonly KeyView[]
   sort: Omit<TableSort<string>, 'columns'>
   mayChange?: boolean
 }) => (
   <DataTable
     caption="API keys"
-    rows={keys}
-    sort={{ ...sort, columns: SORTED }}
+    rows={props.keys}
+    sort={{ ...props.sort, columns: SORTED }}
     columns={{
       Name: (key) => (
         <KeyName apiKey={key} link={<KeyLink apiKey={key} />}>
@@ -59,7 +55,7 @@ export const KeyTable = ({
       ),
       Created: (key) => <span className="whitespace-nowrap">{formatDate(key.created_at)}</span>,
       Actions:
-        mayChange &&
+        props.mayChange === true &&
         ((key) => (
           <RowMenu
             about={`the key ${key.name}`}

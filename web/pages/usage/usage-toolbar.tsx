@@ -1,6 +1,8 @@
 import { SelectField, TextField } from '../../components/form/fields.tsx'
 import { TimeZoneField } from '../../components/form/time-zone-field.tsx'
+import { capitalised } from '../../lib/format.ts'
 import type { UsageChoice, UsageSearch } from '../../lib/usage-view.ts'
+import { GROUP_NAMES } from './usage-breakdown.tsx'
 
 const PERIODS = [
   { value: '1', name: 'Today' },
@@ -12,12 +14,6 @@ const PERIODS = [
 ]
 
 const INTERVALS = { hour: 'Hour', day: 'Day', month: 'Month' }
-const GROUPS = [
-  { value: 'model', name: 'Model' },
-  { value: 'key', name: 'API key' },
-  { value: 'member', name: 'Member' },
-]
-
 /** Chooses the period, the interval, the grouping and the time zone of usage. */
 export function UsageToolbar(props: {
   choice: UsageChoice
@@ -75,7 +71,9 @@ export function UsageToolbar(props: {
         <SelectField
           label="Group by"
           value={choice.group}
-          options={GROUPS.filter(({ value }) => hasMembers || value !== 'member')}
+          options={Object.entries(GROUP_NAMES)
+            .map(([value, name]) => ({ value, name: capitalised(name) }))
+            .filter(({ value }) => hasMembers || value !== 'member')}
           onChange={(group) => onChange({ group: group === 'model' ? undefined : group })}
         />
       )}
