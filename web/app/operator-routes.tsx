@@ -63,6 +63,13 @@ const pages = {
   actions: () => import('../pages/admin/actions-page.tsx'),
 }
 
+const queries = {
+  accounts: textParameters('search', 'new'),
+  account: textParameters('tab'),
+  refusals: textParameters('account', 'days'),
+  alarms: textParameters('state', 'account'),
+}
+
 /** Every page under /admin; none of their code is loaded before one is opened. */
 export const operatorRoutes = [
   signInRoute,
@@ -72,20 +79,8 @@ export const operatorRoutes = [
     page(operatorRoute, '/admin/providers/$id', pages.provider, 'ProviderPage'),
     searchPage(operatorRoute, '/admin/calls', readCallFilters, pages.calls, 'OperatorCallsPage'),
     page(operatorRoute, '/admin/calls/$id', () => import('../pages/admin/call-page.tsx'), 'OperatorCallPage'),
-    searchPage(
-      operatorRoute,
-      '/admin/accounts',
-      textParameters('search', 'new'),
-      pages.accounts,
-      'AccountsPage',
-    ),
-    searchPage(
-      operatorRoute,
-      '/admin/accounts/$id',
-      textParameters('tab'),
-      pages.account,
-      'OperatorAccountPage',
-    ),
+    searchPage(operatorRoute, '/admin/accounts', queries.accounts, pages.accounts, 'AccountsPage'),
+    searchPage(operatorRoute, '/admin/accounts/$id', queries.account, pages.account, 'OperatorAccountPage'),
     modelsRoute.addChildren([
       searchPage(modelsRoute, '/', textParameters('days', 'group'), pages.margin, 'MarginPage'),
       // Ids of models hold slashes, so the rest of the path is the id.
@@ -94,20 +89,8 @@ export const operatorRoutes = [
     page(operatorRoute, '/admin/catalog', () => import('../pages/admin/catalog-page.tsx'), 'CatalogPage'),
     page(operatorRoute, '/admin/router', () => import('../pages/admin/router-page.tsx'), 'RouterPage'),
     page(operatorRoute, '/admin/ledger', () => import('../pages/admin/ledger-page.tsx'), 'LedgerPage'),
-    searchPage(
-      operatorRoute,
-      '/admin/refusals',
-      textParameters('account', 'days'),
-      pages.refusals,
-      'RefusalsPage',
-    ),
-    searchPage(
-      operatorRoute,
-      '/admin/alarms',
-      textParameters('state', 'account'),
-      pages.alarms,
-      'AlarmsPage',
-    ),
+    searchPage(operatorRoute, '/admin/refusals', queries.refusals, pages.refusals, 'RefusalsPage'),
+    searchPage(operatorRoute, '/admin/alarms', queries.alarms, pages.alarms, 'AlarmsPage'),
     page(operatorRoute, '/admin/runbook', () => import('../pages/admin/runbook-page.tsx'), 'RunbookPage'),
     page(operatorRoute, '/admin/operators', pages.operators, 'OperatorsPage'),
     searchPage(operatorRoute, '/admin/actions', textParameters('target'), pages.actions, 'ActionsPage'),

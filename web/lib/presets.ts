@@ -1,6 +1,8 @@
 import type { PresetSettings } from '../../src/core/api/presets.ts'
 import {
   type ChatSettings,
+  isObject,
+  jsonProblem,
   NO_SETTINGS,
   SAMPLING_SETTINGS,
   type SamplingSetting,
@@ -72,17 +74,8 @@ export function typedPreset(form: PresetForm): PresetSettings {
 }
 
 /** What is wrong with the JSON of other settings; null: nothing. */
-export function moreProblem(text: string): string | null {
-  if (text.trim() === '') return null
-  try {
-    const parsed: unknown = JSON.parse(text)
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
-      ? null
-      : 'Enter a JSON object.'
-  } catch (error) {
-    return `This is not valid JSON: ${(error as Error).message}.`
-  }
-}
+export const moreProblem = (text: string): string | null =>
+  text.trim() === '' ? null : jsonProblem(text, isObject, 'a JSON object')
 
 /** What the playground shows of a preset. */
 export function chatSettingsOf(preset: PresetSettings): ChatSettings {

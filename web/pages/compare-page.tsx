@@ -135,6 +135,13 @@ function Cell({ standing, children }: { standing: Standing | null | undefined; c
 const headerOf = ({ id, name }: CatalogModel, models: readonly CatalogModel[]): string =>
   models.filter((other) => other.name === name).length > 1 ? id : name
 
+/** A value made of one that may be missing. */
+const mapped = <From, To>(value: From | null | undefined, to: (value: From) => To): To | null =>
+  value == null ? null : to(value)
+
+const Usd = ({ text }: { text: string | null | undefined }) =>
+  text == null ? '–' : <span className="tabular-nums">${text}</span>
+
 const yesNo = (is: boolean) => (is ? 'yes' : 'no')
 
 function rowsOf(models: readonly CatalogModel[], { size, thousand }: ReturnType<typeof useCallSize>): Row[] {
@@ -142,14 +149,8 @@ function rowsOf(models: readonly CatalogModel[], { size, thousand }: ReturnType<
     const rateOf = (model: CatalogModel) => modelPrices(model).find((price) => price.name === name)?.rate
     return {
       name,
-      value: (model) => {
-        const rate = rateOf(model)
-        return rate === undefined ? '–' : <span className="tabular-nums">${rate}</span>
-      },
-      figure: (model) => {
-        const rate = rateOf(model)
-        return rate === undefined ? null : rateNumber(rate)
-      },
+      value: (model) => <Usd text={rateOf(model)} />,
+      figure: (model) => mapped(rateOf(model), rateNumber),
     }
   })
   const costOf = (model: CatalogModel) => costOfThousand(model, size)
@@ -157,14 +158,7 @@ function rowsOf(models: readonly CatalogModel[], { size, thousand }: ReturnType<
     { name: 'Model', value: (model) => <ModelLink model={model} /> },
     { name: 'Developer', value: ({ maker }) => maker },
     ...prices,
-    {
-      name: thousand,
-      value: (model) => {
-        const usd = costOf(model)
-        return usd === null ? '–' : <span className="tabular-nums">${roundedUsd(usd)}</span>
-      },
-      figure: costOf,
-    },
+    { name: thousand, value: (model) => <Usd text={mapped(costOf(model), roundedUsd)} />, figure: costOf },
     {
       name: 'Quality (reasoning and data tasks)',
       value: ({ quality }) => <Quality quality={quality} hasSource />,

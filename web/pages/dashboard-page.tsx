@@ -187,15 +187,7 @@ function FirstSteps({ mayUse, mayPay }: { mayUse: boolean; mayPay: boolean }) {
   )
 }
 
-const Step = ({
-  number,
-  done = false,
-  children,
-}: {
-  number: number
-  done?: boolean
-  children: ReactNode
-}) => (
+const Step = ({ number, done, children }: { number: number; done?: boolean; children: ReactNode }) => (
   <li className={`flex gap-3 ${done ? 'text-muted' : ''}`}>
     <span
       className={`grid size-6.5 flex-none place-items-center rounded-full text-sm ${done ? 'bg-good-soft text-good' : 'border border-line-strong'}`}

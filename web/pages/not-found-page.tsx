@@ -1,5 +1,6 @@
+import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useCallback, useEffect, useState } from 'react'
+import { useEffect } from 'react'
 import { messageOf, RequestFailure, reach, VISITOR_PATH } from '../api/request.ts'
 import { Button } from '../components/form/button.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
@@ -45,32 +46,22 @@ export function CrashPage({ error }: { error: unknown }) {
  * in mind that a part of a page could not be loaded.
  */
 function OfflinePage({ failure }: { failure: RequestFailure }) {
-  const [problem, setProblem] = useState(failure.message)
-  const [isTrying, setIsTrying] = useState(false)
-  const retry = useCallback(async () => {
-    setIsTrying(true)
-    try {
-      await reach(VISITOR_PATH, {
-        cache: 'no-store',
-        signal: AbortSignal.timeout(RETRY_TIMEOUT_MS),
-      })
-      window.location.reload()
-    } catch (error) {
-      setProblem(messageOf(error))
-      setIsTrying(false)
-    }
-  }, [])
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () =>
+      reach(VISITOR_PATH, { cache: 'no-store', signal: AbortSignal.timeout(RETRY_TIMEOUT_MS) }),
+    onSuccess: () => window.location.reload(),
+  })
   useEffect(() => {
-    const onOnline = () => void retry()
+    const onOnline = () => mutate()
     window.addEventListener('online', onOnline)
     return () => window.removeEventListener('online', onOnline)
-  }, [retry])
+  }, [mutate])
   return (
     <CenterPage title={navigator.onLine ? 'The gateway cannot be reached' : 'You are offline'}>
-      <p role="status">{isTrying ? 'Trying again …' : problem}</p>
+      <p role="status">{isPending ? 'Trying again …' : messageOf(error ?? failure)}</p>
       <p>This page opens by itself as soon as you are online again.</p>
       <p>
-        <Button kind="primary" disabled={isTrying} onClick={() => void retry()}>
+        <Button kind="primary" disabled={isPending} onClick={() => mutate()}>
           Try again
         </Button>
       </p>

@@ -11,11 +11,10 @@ import { PageForm } from '../components/form/form.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Identifier } from '../components/text/copy.tsx'
 import { Facts } from '../components/text/values.tsx'
-import { BASE_PATH } from '../lib/base-path.ts'
 import { formatDate } from '../lib/format.ts'
 import { endOf, keysGoTo } from './organisation/member-dialogs.tsx'
 import { ROLES } from './organisation/roles.ts'
-import { DeleteDialog } from './settings/account-data-panel.tsx'
+import { DeleteDialog, ExportPanel } from './settings/account-data-panel.tsx'
 import { LowBalanceForm } from './settings/low-balance-form.tsx'
 
 /** The organisation that is acted on: its name, leaving and deleting it. */
@@ -45,14 +44,9 @@ export function OrganisationPage() {
           </Panel>
         )}
         {isOwner && (
-          <Panel title="Data" padded>
-            <p>The export has the account, its members, keys, top-ups and ledger without any secret.</p>
-            <div>
-              <a className="button" href={`${BASE_PATH}/console/api/organisation/export`} download>
-                Download export
-              </a>
-            </div>
-          </Panel>
+          <ExportPanel of="organisation">
+            The export has the account, its members, keys, top-ups and ledger without any secret.
+          </ExportPanel>
         )}
         <Panel title="Danger zone" padded>
           <p>

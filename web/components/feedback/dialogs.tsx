@@ -105,7 +105,7 @@ export function SecretDialog(props: {
     <DialogBox title={title} onClose={onClose} sticky className={wide ? WIDE : ''}>
       <Note tone="warn">{warning}</Note>
       <div className="secret row rounded-md border border-dashed border-line-strong bg-page px-4 py-3">
-        <code className="flex-[1_1_14rem] wrap-anywhere">{secret}</code>
+        <code className="flex-[1_1_14rem] wrap-anywhere whitespace-pre-line">{secret}</code>
         <CopyButton text={secret} of={of} label={copy} />
       </div>
       {children}

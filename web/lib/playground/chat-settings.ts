@@ -1,37 +1,25 @@
 import { wholeNumberProblem } from '../checks.ts'
 
 /** What calls of a conversation have in common. Texts as they were typed; empty: not sent, so the model's default. */
-export interface ChatSettings {
-  /** One to three; each answers every message. */
-  models: string[]
-  system: string
-  temperature: string
-  top_p: string
-  max_tokens: string
-  /** One stop sequence a line. */
-  stop: string
-  seed: string
-  reasoning_effort: string
-  response_format: '' | 'json_object' | 'json_schema'
-  /** The schema of `json_schema`, as JSON. */
-  schema: string
-  /** A JSON array of tools. */
-  tools: string
-}
+export type ChatSettings = typeof NO_SETTINGS
 
 export const MODELS_MAX = 3
 
-export const NO_SETTINGS: ChatSettings = {
+export const NO_SETTINGS = {
+  /** One to three; each answers every message. */
   models: ['auto'],
   system: '',
   temperature: '',
   top_p: '',
   max_tokens: '',
+  /** One stop sequence a line. */
   stop: '',
   seed: '',
   reasoning_effort: '',
-  response_format: '',
+  response_format: '' as '' | 'json_object' | 'json_schema',
+  /** The schema of `json_schema`, as JSON. */
   schema: '',
+  /** A JSON array of tools. */
   tools: '',
 }
 
@@ -108,7 +96,8 @@ function numberProblem(text: string, max: number): string | null {
   return /^\d*\.?\d+$/.test(text) && value <= max ? null : `Enter a number from 0 to ${max}.`
 }
 
-function jsonProblem(text: string, fits: (value: unknown) => boolean, what: string): string | null {
+/** What is wrong with a text that is to be JSON, namely `what`; null: nothing. */
+export function jsonProblem(text: string, fits: (value: unknown) => boolean, what: string): string | null {
   try {
     return fits(JSON.parse(text)) ? null : `Enter ${what}.`
   } catch (error) {
@@ -116,7 +105,7 @@ function jsonProblem(text: string, fits: (value: unknown) => boolean, what: stri
   }
 }
 
-const isObject = (value: unknown): boolean =>
+export const isObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The draft of the playground's message, and of the settings that another page leaves for it. */

@@ -10,6 +10,7 @@ import type {
 } from '../../../src/core/api/auto-top-up.ts'
 import { autoTopUpQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
+import { useChange } from '../../api/use-change.ts'
 import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
 import { ErrorNote, Note, QueryView } from '../../components/feedback/messages.tsx'
 import { showToast } from '../../components/feedback/toasts.tsx'
@@ -190,17 +191,15 @@ function Stopped({ settings }: { settings: AutoTopUpSettingsView }) {
 export function CardSetupReturn({ id }: { id: string }) {
   const client = useQueryClient()
   const navigate = useNavigate()
-  const [error, setError] = useState<Error | null>(null)
-  useEffect(() => {
-    const body: ConfirmCardBody = { id }
-    requestJson<AutoTopUpView>('POST', '/console/api/saved-card/confirm', body).then(
-      (view) => {
-        client.setQueryData(autoTopUpQuery.queryKey, view)
-        if (view.card) showToast('Card saved.')
-        void navigate({ to: '/billing', search: {}, replace: true })
-      },
-      (failure: Error) => setError(failure),
-    )
-  }, [client, id, navigate])
+  const { mutate, error } = useChange({
+    send: (body: ConfirmCardBody) =>
+      requestJson<AutoTopUpView>('POST', '/console/api/saved-card/confirm', body),
+    onDone: (view) => {
+      client.setQueryData(autoTopUpQuery.queryKey, view)
+      if (view.card) showToast('Card saved.')
+      void navigate({ to: '/billing', search: {}, replace: true })
+    },
+  })
+  useEffect(() => mutate({ id }), [mutate, id])
   return <ErrorNote error={error} />
 }

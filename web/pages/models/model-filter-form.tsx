@@ -43,7 +43,7 @@ export function ModelFilterForm(props: {
     <SelectField
       label={label}
       value={String(filters[name] ?? '')}
-      options={[ANY, ...options]}
+      options={[ANY, ...options, ...unlisted(options, filters[name])]}
       onChange={(value) =>
         onChange({ [name]: value === '' ? undefined : isNumber(name) ? Number(value) : value })
       }
@@ -62,16 +62,8 @@ export function ModelFilterForm(props: {
       </button>
       <div className="stack max-lg:[[data-open=false]_&]:hidden">
         {select('Developer', 'vendor', makersOf(models))}
-        {select(
-          'Output price per million',
-          'max_price',
-          withCurrent(PRICES, filters.max_price, (price) => `Up to $${price}`),
-        )}
-        {select(
-          'Context window',
-          'min_context',
-          withCurrent(CONTEXTS, filters.min_context, (tokens) => `${tokens} or more`),
-        )}
+        {select('Output price per million', 'max_price', PRICES)}
+        {select('Context window', 'min_context', CONTEXTS)}
         {select('Type', 'kind', distinct(models.map(({ kind = 'chat' }) => kind)).map(asOption))}
         {select(
           'Input modalities',
@@ -106,10 +98,8 @@ const makersOf = (models: readonly CatalogModel[]) =>
     .map(([value, name]) => ({ value, name }))
     .sort((a, b) => a.name.localeCompare(b.name, 'en'))
 
-const asOption = (value: string) => ({ value, name: value })
+/** The value of a shared address, where it is none of the usual ones. */
+const unlisted = (options: readonly SelectOption[], value: string | number | undefined) =>
+  value === undefined || options.some((one) => one.value === String(value)) ? [] : [asOption(String(value))]
 
-/** A menu that also has the value of a shared address, where it is none of the usual ones. */
-function withCurrent(options: typeof PRICES, current: number | undefined, name: (value: number) => string) {
-  if (current === undefined || options.some(({ value }) => value === String(current))) return options
-  return [...options, { value: String(current), name: name(current) }]
-}
+const asOption = (value: string) => ({ value, name: value })

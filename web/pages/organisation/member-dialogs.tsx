@@ -8,13 +8,11 @@ import type {
   SentInvitationView,
 } from '../../../src/core/api/organisations.ts'
 import { path, requestJson } from '../../api/request.ts'
-import { DialogBox, FormDialog } from '../../components/feedback/dialogs.tsx'
-import { Button } from '../../components/form/button.tsx'
+import { FormDialog, SecretDialog } from '../../components/feedback/dialogs.tsx'
 import { EMAIL } from '../../components/form/field-specs.ts'
 import type { FieldSpec } from '../../components/form/form.tsx'
 import { TwoLines } from '../../components/table/data-table.tsx'
 import { BudgetBar } from '../../components/text/budget-bar.tsx'
-import { CodeBlock } from '../../components/text/copy.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { BASE_PATH } from '../../lib/base-path.ts'
 import { spendingLimitProblem } from '../../lib/checks.ts'
@@ -44,18 +42,14 @@ export const InviteDialog = ({ isOwner, onClose }: { isOwner: boolean; onClose: 
 
 /** The link of an invitation, where the gateway cannot send it. */
 export const InvitationLinkDialog = ({ link, onClose }: { link: string; onClose: () => void }) => (
-  <DialogBox title="Send this link yourself" sticky onClose={onClose}>
-    <p>
-      Email isn't set up. Copy this link and send it to them yourself: they sign in or sign up with the
-      address that you entered.
-    </p>
-    <CodeBlock code={window.location.origin + BASE_PATH + link} of="the invitation link" />
-    <div className="row justify-end">
-      <Button kind="primary" onClick={onClose}>
-        Done
-      </Button>
-    </div>
-  </DialogBox>
+  <SecretDialog
+    title="Send this link yourself"
+    secret={window.location.origin + BASE_PATH + link}
+    of="the invitation link"
+    copy="Copy link"
+    warning="Email isn't set up. Copy this link and send it to them yourself: they sign in or sign up with the address that you entered."
+    onClose={onClose}
+  />
 )
 
 export function RoleDialog(props: { member: MemberView; isOwner: boolean; onClose: () => void }) {

@@ -71,25 +71,19 @@ function ModelPicker(props: {
   onRemove?: (() => void) | undefined
 }) {
   const { label, model, models, onChange, onRemove } = props
-  const [isOpen, setIsOpen] = useState(false)
   const name = models.find(({ id }) => id === model)?.name ?? model
   return (
-    <span className="inline-flex max-w-full items-center">
-      <button
-        type="button"
-        className="button min-w-0 justify-between"
-        title={model}
-        aria-haspopup="dialog"
-        onClick={() => setIsOpen(true)}
+    <span className="inline-flex max-w-full items-center [&>.button]:min-w-0">
+      <Button
+        dialog={(close) => <ModelDialog title={label} models={models} onClose={close} onPick={onChange} />}
       >
         <span className="sr-only">{label}:</span>
-        <span className="truncate">{name}</span>
+        <span className="truncate" title={model}>
+          {name}
+        </span>
         <ChevronDown size={16} aria-hidden="true" />
-      </button>
+      </Button>
       {onRemove && <Button icon={X} size="small" about={`Remove ${name}`} onClick={onRemove} />}
-      {isOpen && (
-        <ModelDialog title={label} models={models} onClose={() => setIsOpen(false)} onPick={onChange} />
-      )}
     </span>
   )
 }

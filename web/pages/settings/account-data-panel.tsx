@@ -18,17 +18,10 @@ import { forgetHistory } from '../../lib/playground/kept-history.ts'
 /** A copy of what is stored of an account, and its deletion. */
 export const AccountDataPanel = ({ session }: { session: SessionView }) => (
   <>
-    <Panel title="Your data" padded>
-      <p>
-        The export has your personal account, keys, top-ups and ledger without any secret. Calls are on the
-        usage page, as CSV.
-      </p>
-      <div>
-        <a className="button" href={`${BASE_PATH}/console/api/account/export`} download>
-          Download export
-        </a>
-      </div>
-    </Panel>
+    <ExportPanel of="account">
+      The export has your personal account, keys, top-ups and ledger without any secret. Calls are on the
+      usage page, as CSV.
+    </ExportPanel>
     <Panel title="Danger zone" padded>
       {session.account.is_organisation ? (
         <p className="text-muted">To delete your personal account, switch to it first.</p>
@@ -47,6 +40,18 @@ export const AccountDataPanel = ({ session }: { session: SessionView }) => (
       )}
     </Panel>
   </>
+)
+
+/** Downloads what is stored. `children`: what that is. */
+export const ExportPanel = (props: { of: 'account' | 'organisation'; children: string }) => (
+  <Panel title="Export" padded>
+    <p>{props.children}</p>
+    <div>
+      <a className="button" href={`${BASE_PATH}/console/api/${props.of}/export`} download>
+        Download export
+      </a>
+    </div>
+  </Panel>
 )
 
 /** Deletes the account that a session acts on: that of the person, or an organisation. */

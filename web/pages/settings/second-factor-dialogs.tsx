@@ -10,9 +10,7 @@ import type {
 } from '../../../src/core/api/second-factor.ts'
 import { requestJson } from '../../api/request.ts'
 import type { Change } from '../../api/use-change.ts'
-import { DialogBox, FormDialog } from '../../components/feedback/dialogs.tsx'
-import { Note } from '../../components/feedback/messages.tsx'
-import { Button } from '../../components/form/button.tsx'
+import { FormDialog, SecretDialog } from '../../components/feedback/dialogs.tsx'
 import { CURRENT_PASSWORD } from '../../components/form/field-specs.ts'
 import { CopyButton } from '../../components/text/copy.tsx'
 import { makePasskey } from '../../lib/passkeys.ts'
@@ -119,21 +117,14 @@ function QrCode({ text, label }: { text: string; label: string }) {
 /** The one time that recovery codes are shown, where new ones were made. It closes by its own button only. */
 export const showCodes = ({ recovery_codes: codes }: NewRecoveryCodes, close: () => void) =>
   codes !== null && (
-    <DialogBox title="Save your recovery codes" onClose={close} sticky>
-      <Note tone="warn">This is the only time they are shown.</Note>
+    <SecretDialog
+      title="Save your recovery codes"
+      secret={codes.join('\n')}
+      of="the recovery codes"
+      copy="Copy all"
+      warning="This is the only time they are shown."
+      onClose={close}
+    >
       <p>Each signs you in once, if you lose your app or passkey. Keep them where you keep your passwords.</p>
-      <ul className="secret grid grid-cols-2 gap-x-6 gap-y-1 rounded-md border border-dashed border-line-strong bg-page px-4 py-3">
-        {codes.map((code) => (
-          <li key={code}>
-            <code>{code}</code>
-          </li>
-        ))}
-      </ul>
-      <div className="row justify-end">
-        <CopyButton text={codes.join('\n')} of="the recovery codes" label="Copy all" />
-        <Button kind="primary" onClick={close}>
-          I've saved them
-        </Button>
-      </div>
-    </DialogBox>
+    </SecretDialog>
   )
