@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ACCOUNT_USAGE, accountUsageValues, usageSpans } from '../../src/billing/reports/account-usage.ts'
 import {
+  CANONICAL_MODEL,
   createUsageSeriesStore,
   PERIOD_BEFORE,
   WHOLE_PERIOD,
@@ -135,6 +136,21 @@ test('over time, only the most expensive groups have cells', async () => {
   const inBuckets = cells.filter(({ bucket, group }) => bucket >= 0 && group !== null)
   expect(new Set(inBuckets.map(({ group }) => group))).toEqual(new Set([first?.group]))
   expect(inBuckets).toHaveLength(6)
+})
+
+test.each([
+  ['openai/gpt-5:nitro', 'gpt-5'],
+  ['gpt-5:floor', 'gpt-5'],
+  ['acme/m:exacto', 'acme/m'],
+  ['acme/m:7b', 'acme/m:7b'],
+  ['openai/a/b', 'openai/a/b'],
+  ['openai/', 'openai/'],
+])('the model %s is counted as %s', async (named, counted) => {
+  const [row] = await ledger.postgres.$queryRawUnsafe<Array<{ model: string }>>(
+    `SELECT ${CANONICAL_MODEL} AS model FROM (SELECT $1::text AS requested_model) AS call`,
+    named,
+  )
+  expect(row?.model).toBe(counted)
 })
 
 describe('the widest totals that fit are read', () => {

@@ -1,5 +1,6 @@
 import type { UsageSeriesGroup } from '../../core/api/usage.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
+import { withHashPlans } from '../../platform/postgres/custom-plans.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { ACCOUNT_USAGE, accountUsageValues } from './account-usage.ts'
 import type { UsageSums } from './usage-store.ts'
@@ -27,9 +28,12 @@ export interface UsageCell extends UsageFigures {
 export const WHOLE_PERIOD = -1
 export const PERIOD_BEFORE = -2
 
-/** `gpt-5`, `openai/gpt-5` and `gpt-5:nitro` are one model. Most names need no regular expression. */
-export const CANONICAL_MODEL = `CASE WHEN requested_model LIKE '%:%' OR requested_model LIKE 'openai/%' THEN regexp_replace(
-  regexp_replace(requested_model, ':(nitro|floor|exacto)$', ''), '^openai/([^/]+)$', '\\1') ELSE requested_model END`
+/** `gpt-5`, `openai/gpt-5` and `gpt-5:nitro` are one model. Regular expressions would take a quarter of the time of a chart. */
+export const CANONICAL_MODEL = `CASE WHEN requested_model LIKE '%:%' OR requested_model LIKE 'openai/%' THEN (
+  SELECT CASE WHEN bare LIKE 'openai/_%' AND bare NOT LIKE 'openai/%/%' THEN substr(bare, 8) ELSE bare END FROM (
+    SELECT CASE WHEN right(requested_model, 6) IN (':nitro', ':floor') THEN left(requested_model, -6)
+      WHEN right(requested_model, 7) = ':exacto' THEN left(requested_model, -7) ELSE requested_model END AS bare OFFSET 0) AS suffix
+) ELSE requested_model END`
 
 interface GroupSql {
   group: string
@@ -48,7 +52,7 @@ const GROUPS: Record<UsageSeriesGroup, GroupSql> = {
   },
 }
 
-/** Its parameters after those of the usage, whose parts are the buckets, the period and the one before: see `series`. */
+/** One text, since the client takes long over thousands of rows. Its parameters after those of the usage, whose parts are the buckets, the period and the one before: see `series`. */
 const seriesSql = ({ group, join = '', names }: GroupSql, ofModel: string, ofKey: string) => `
 WITH ${ACCOUNT_USAGE}, cell AS MATERIALIZED (
   SELECT CASE part WHEN 0 THEN width_bucket(at_ms, $6::bigint[]) - 1 ELSE -part END AS bucket, ${group} AS "group",
@@ -65,11 +69,12 @@ WITH ${ACCOUNT_USAGE}, cell AS MATERIALIZED (
   SELECT bucket, NULL, sum(calls), sum(failed), sum(prompt), sum(completion), sum(charge), sum(first_tokens), sum(durations)
   FROM cell GROUP BY bucket
 )
+SELECT coalesce(json_agg(listed), '[]')::text AS "cells" FROM (
 SELECT s.bucket, s."group", ${names ? 'named.name' : 'NULL'} AS name, s.calls::text AS "calls", s.failed::text AS "failed",
        s.prompt::text AS "promptTokens", s.completion::text AS "completionTokens", s.charge::text AS "chargePico",
        first_tokens::text AS "firstTokens", durations::text AS "durations"
 FROM summed AS s ${names ?? ''}
-ORDER BY s.bucket, s."group" NULLS FIRST LIMIT $8::integer`
+ORDER BY s.bucket, s."group" NULLS FIRST LIMIT $8::integer) AS listed`
 
 type Row = Record<keyof UsageSums | 'failed', string> &
   Record<'firstTokens' | 'durations', string | null> &
@@ -116,7 +121,10 @@ export function createUsageSeriesStore(postgres: Postgres) {
         value === undefined ? '' : ` AND ${sql} = $${values.push(value)}`
       const ofModel = condition(CANONICAL_MODEL, model)
       const sql = seriesSql(GROUPS[group], ofModel, condition('key_id', keyId))
-      const rows = await postgres.$queryRawUnsafe<Row[]>(sql, ...values)
+      const [found] = await withHashPlans(postgres, (transaction) =>
+        transaction.$queryRawUnsafe<Array<{ cells: string }>>(sql, ...values),
+      )
+      const rows = JSON.parse(found!.cells) as Row[]
       return rows.length > cellsMax ? null : rows.map(toCell)
     },
   }

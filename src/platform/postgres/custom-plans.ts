@@ -22,3 +22,18 @@ export const withIndexPlans = <Result>(
     await transaction.$executeRawUnsafe('SET LOCAL enable_seqscan = off')
     return run(transaction)
   })
+
+/**
+ * The same for sums over ranges of an index that may hold many rows, which the planner takes for few: it would visit each
+ * by the index, and sort all of them. Any plan may be kept.
+ */
+export const withHashPlans = <Result>(
+  postgres: Postgres,
+  run: (transaction: PostgresTransaction) => Promise<Result>,
+): Promise<Result> =>
+  postgres.$transaction(async (transaction) => {
+    await transaction.$executeRawUnsafe(
+      `SELECT set_config('enable_sort', 'off', true), set_config('enable_indexscan', 'off', true)`,
+    )
+    return run(transaction)
+  })
