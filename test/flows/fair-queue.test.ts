@@ -17,6 +17,7 @@ const stack = testStack({
   models: {
     'test/plain': [{ at: 'alpha', model: 'words-2' }],
     'test/tiered': [{ at: 'beta', model: 'words-2', tier_percent: { flex: 50 } }],
+    'test/held': [{ at: 'beta', model: 'words-2.held-0', tier_percent: { flex: 50 } }],
   },
 })
 
@@ -53,4 +54,24 @@ test('a call of a quiet account behind a hundred of a flooding one is claimed am
     expect(chargePico).toBe(BigInt(promptTokens) * 500_000n + BigInt(completionTokens) * 1_000_000n)
     expect(rateVersion).toMatch(/-flex-50$/)
   }
+})
+
+test('flex calls that run for long leave half of the slots to the others, beyond their share too', async () => {
+  const [busy, patient] = await Promise.all([stack.account('50.00'), stack.account('5.00')])
+  const { url, providers } = stack
+  const tiered = { model: 'test/held', max_tokens: 4, service_tier: 'flex' }
+  const sent = () => providers.log.requests.filter(({ body }) => JSON.stringify(body).includes('held')).length
+  const flex = Array.from({ length: FLEX }, () =>
+    ask({ url, key: patient.key, path: '/v2/chat/completions' }, tiered),
+  )
+  await expect.poll(sent).toBe(2)
+  const others = Array.from({ length: 3 * SHARE }, () =>
+    ask({ url, key: busy.key }, { model: 'test/plain', max_tokens: 4 }),
+  )
+  for (const answer of await Promise.all(others)) expect(answer).toMatchObject({ status: 200 })
+  expect(sent()).toBe(2)
+  providers.release()
+  await expect.poll(sent).toBe(FLEX)
+  providers.release()
+  for (const answer of await Promise.all(flex)) expect(answer).toMatchObject({ status: 200 })
 })

@@ -185,8 +185,10 @@ export async function admitCall(
   const now = deps.clock()
   const budgets = budgetsOf(key, now, caller.labels?.groups)
   const wanted = envelopeOf(request, caller, { callId, idempotencyRecord, cache, plan, now, budgets }, deps)
-  const turn = queueTurn(now, limits, laneOf(plan.candidates))
-  const slot = idempotencyRecord === null ? (deps.takeSlot?.() ?? undefined) : undefined
+  const lane = laneOf(plan.candidates)
+  const turn = queueTurn(now, limits, lane)
+  const takesSlot = idempotencyRecord === null && lane !== 'flex'
+  const slot = takesSlot ? (deps.takeSlot?.() ?? undefined) : undefined
   const isSentAlong = !slot && idempotencyRecord === null && caller.bodyBytes <= SENT_ALONG_BYTES
   const sealedBody = isSentAlong ? deps.sealBody(callId, writeBody(request.content)) : null
   const hasJob = slot !== undefined || sealedBody !== null

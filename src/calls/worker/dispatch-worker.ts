@@ -1,5 +1,6 @@
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import { type CallEnvelope, type CallJob, startingWith } from '../../core/calls/call-job.ts'
+import { laneOf } from '../../core/calls/fair-queue.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
@@ -60,6 +61,7 @@ export class DispatchWorker {
     this.cleanup = createCleanupTasks(options.logger)
     this.slots = new WorkerSlots({
       ...options,
+      isFlex: ({ job }) => laneOf(job.envelope.candidates) === 'flex',
       claim: (most, kind) => this.claim(most, kind),
       waitAndClaim: () => this.waitAndClaim(),
       run: (call) => this.run(call),

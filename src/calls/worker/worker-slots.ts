@@ -9,6 +9,8 @@ export type SlotPool = ReturnType<typeof createSlotPool>
 export const createSlotPool = (concurrency: number) => ({
   concurrency,
   free: concurrency,
+  /** Slots of the lane `flex`. */
+  flex: 0,
   /** Slots that claims in flight may fill. */
   claiming: 0,
   /** The same and those of waits in flight. */
@@ -24,6 +26,8 @@ interface WorkerSlotsOptions<Job> {
   concurrency: number
   /** The slots that it shares with workers of other shards in its process. */
   pool: SlotPool
+  /** Whether a call is of the lane `flex`. */
+  isFlex(job: Job): boolean
   /** Claims waiting calls, at most `most`. */
   claim(most: number, kind: ClaimKind): Promise<Job[]>
   /** Waits for a call, with a timeout, and claims it. `isMore`: other calls wait. */
@@ -35,7 +39,9 @@ interface WorkerSlotsOptions<Job> {
 
 /** A tenth of the slots is for calls within their account's share. */
 const RESERVED_PART = 10
-/** How often a worker with only reserved slots checks for calls that may use them. */
+/** Calls of the lane `flex`, which may take minutes, fill a half of the slots at most. */
+const FLEX_PART = 2
+/** How often a worker checks for calls, where not all may use its slots. */
 const RESERVED_LOOK_MS = 10
 const RETRY_MS = 200
 /** Maximum calls claimed by one script. */
@@ -46,11 +52,12 @@ const CLAIMED_AT_ONCE = 32
  * with waiting calls divide what is free, and take a single slot in turns. A call that a shard waits for is run at once, in
  * addition if need be. The last tenth is reserved for calls within their account's
  * share of the queue (src/billing/holds/admission.ts), so that a quiet account's call finds a slot however many long
- * calls of busy accounts run.
+ * calls of busy accounts run. Half of the slots is for calls outside of the lane `flex`.
  */
 export class WorkerSlots<Job> {
   readonly #options: WorkerSlotsOptions<Job>
   readonly #reserved: number
+  readonly #flexMax: number
   readonly #pool: SlotPool
   /** Calls that run. */
   #running = 0
@@ -62,6 +69,7 @@ export class WorkerSlots<Job> {
     this.#options = options
     this.#pool = pool
     this.#reserved = Math.min(Math.ceil(concurrency / RESERVED_PART), concurrency - 1)
+    this.#flexMax = Math.ceil(concurrency / FLEX_PART)
   }
 
   start(): void {
@@ -92,8 +100,14 @@ export class WorkerSlots<Job> {
       if (noneWaits) this.#pool.wanting.delete(this)
       else this.#pool.wanting.add(this)
       const others = this.#partOf(free - this.#reserved)
-      const kind = others > 0 ? 'any' : 'within-share'
-      const most = Math.min(others > 0 ? others : Math.min(free, this.#reserved), CLAIMED_AT_ONCE)
+      const flex = this.#flexMax - this.#pool.flex - this.#pool.claiming
+      const kind = others <= 0 ? 'within-share' : flex <= 0 ? 'default' : 'any'
+      const slots = {
+        any: Math.min(others, flex),
+        default: others,
+        'within-share': Math.min(free, this.#reserved),
+      }
+      const most = Math.min(slots[kind], CLAIMED_AT_ONCE)
       if (most <= 0) {
         // Another shard is next, or its claim may leave some.
         await this.#freedWithin(RESERVED_LOOK_MS)
@@ -107,12 +121,12 @@ export class WorkerSlots<Job> {
           continue
         }
         // The next one is another.
-        if (kind === 'any' && this.#pool.wanting.delete(this)) this.#pool.wanting.add(this)
+        if (kind !== 'within-share' && this.#pool.wanting.delete(this)) this.#pool.wanting.add(this)
         const claimed = await this.#claimed(most, claim(most, kind))
         const isLess = claimed < most
         noneWaits = isLess && kind === 'any'
         // A wait would also end for calls that may not use these slots.
-        if (isLess && kind === 'within-share') await this.#freedWithin(RESERVED_LOOK_MS)
+        if (isLess && kind !== 'any') await this.#freedWithin(RESERVED_LOOK_MS)
       } catch (error) {
         if (this.#stopping) return
         logger.warn({ err: error }, 'call claim failed')
@@ -175,7 +189,12 @@ export class WorkerSlots<Job> {
 
   /** Runs a call in a taken slot, which is free again when it has ended. */
   run(job: Job): void {
-    void this.#options.run(job).finally(() => this.giveBack())
+    const flex = this.#options.isFlex(job) ? 1 : 0
+    this.#pool.flex += flex
+    void this.#options.run(job).finally(() => {
+      this.#pool.flex -= flex
+      this.giveBack()
+    })
   }
 
   giveBack(): void {

@@ -3,8 +3,8 @@ import type { Candidate } from './call-job.ts'
 /** BullMQ's priorities: 0 goes before all others, 1 before 2, up to this one. */
 export const PRIORITY_MAX = 2 ** 21 - 1
 
-/** Each lane has a half of the priorities, which it uses in a circle. */
-const LANE_STEPS = 2 ** 20
+/** Each lane has a half of the priorities, which it uses in a circle: those of `flex` are above this one. */
+export const LANE_STEPS = 2 ** 20
 
 /**
  * The lanes of the queue: the steps of `flex` come after all of the others. A step is the time by which each open call
@@ -51,7 +51,7 @@ export function queueTurn(
   return {
     share: lane === 'flex' ? 0 : settings.accountQueueShare,
     step,
-    lastStep: Math.min(step + delays, PRIORITY_MAX - 1),
+    lastStep: Math.min(step + delays, firstStep + LANE_STEPS - 2),
   }
 }
 

@@ -8,7 +8,7 @@
 --
 -- KEYS  1 queue (without a list)
 -- ARGV  1 token of the locks  2 lifetime of the locks, ms  3 now, unix ms; '' for Redis's own time  4 maximum number of jobs
---       5 'any', or 'within-share' to claim only jobs without a priority
+--       5 highest score in `prioritized`: '+inf' for any; '-inf' to claim only jobs without a priority
 -- Returns a list of {id, data, number of claims of this job, how often it stalled, its field body or false}, followed by
 -- 'more' if further jobs wait
 local queue = KEYS[1] .. ':'
@@ -32,10 +32,9 @@ local function take()
   else
     activate(redis.call('RPOP', wait, most - #ids) or {})
   end
-  if #ids == most or ARGV[5] ~= 'any' then return end
-  local popped = redis.call('ZPOPMIN', prioritized, most - #ids)
-  local by_priority = {}
-  for at = 1, #popped, 2 do by_priority[#by_priority + 1] = popped[at] end
+  if #ids == most then return end
+  local by_priority = redis.call('ZRANGEBYSCORE', prioritized, '-inf', ARGV[5], 'LIMIT', 0, most - #ids)
+  if #by_priority > 0 then redis.call('ZREM', prioritized, unpack(by_priority)) end
   activate(by_priority)
 end
 -- Delayed jobs that are due wait from now on, as BullMQ has it; ours have no priority. Returns whether there are any.

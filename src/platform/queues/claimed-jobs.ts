@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Job, Worker } from 'bullmq'
+import { LANE_STEPS } from '../../core/calls/fair-queue.ts'
 import type { Logger } from '../observability/logger.ts'
 import { readScript } from '../redis/read-script.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
@@ -28,8 +29,17 @@ interface AwaitedJobs<Data> extends Pick<AwaitedJob<Data>, 'isMore'> {
   jobs: Array<ClaimedJob<Data>>
 }
 
-/** `within-share`: only jobs without a priority (see src/billing/holds/admission.ts). */
-export type ClaimKind = 'any' | 'within-share'
+/** `default`: no jobs of the lane `flex`. `within-share`: only jobs without a priority (see src/core/calls/fair-queue.ts). */
+export type ClaimKind = 'any' | 'default' | 'within-share'
+
+/** BullMQ's scores begin with the priority. */
+const SCORES_PER_PRIORITY = 2 ** 32
+/** The highest score of jobs with a priority that are claimed. */
+const HIGHEST: Record<ClaimKind, string> = {
+  any: '+inf',
+  default: `(${LANE_STEPS * SCORES_PER_PRIORITY}`,
+  'within-share': '-inf',
+}
 
 /** A queue for a worker that claims many jobs at once. */
 export interface ClaimedJobs<Data> {
@@ -137,14 +147,14 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
       await worker.startStalledCheckTimer()
     },
     claim: async (most, kind = 'any') =>
-      readClaim(await claimNow!(keys, [token, lockMs, clock(), most, kind])).jobs,
+      readClaim(await claimNow!(keys, [token, lockMs, clock(), most, HIGHEST[kind]])).jobs,
     wait: async () => void (await waitForMarker()),
     async waitAndClaim() {
       // Both are sent at once; Redis runs the second when the first returns, also for a worker that is paused by then. Its
       // wait ends before its locks do: otherwise it would claim its own calls again when they return to the queue.
       const [, claimed] = await Promise.all([
         waitForMarker(Math.min(waitSeconds, lockMs / 2_000)),
-        claimAfterWait!(keys, [token, lockMs, '', 1, 'any']),
+        claimAfterWait!(keys, [token, lockMs, '', 1, HIGHEST.any]),
       ])
       const { jobs, isMore } = readClaim(claimed)
       return { job: jobs[0] ?? null, isMore }

@@ -5,7 +5,7 @@ import type { AdmissionReply } from '../../../src/billing/holds/admission.ts'
 import { type AdmissionDependencies, admitCall } from '../../../src/calls/api/admit-call.ts'
 import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
 import { chooseAutoModels } from '../../../src/core/auto/auto-routing.ts'
-import type { CallJob } from '../../../src/core/calls/call-job.ts'
+import type { CallJob, Candidate } from '../../../src/core/calls/call-job.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import type { CallContent } from '../../../src/core/calls/kinds/call-kinds.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
@@ -13,6 +13,7 @@ import { picoUsd } from '../../../src/core/kernel/money.ts'
 import type { CallPlan } from '../../../src/core/routing/call-plan.ts'
 import { UNKNOWN_OFFER_STATE } from '../../../src/core/routing/offer-preferences.ts'
 import { snapshot } from '../../helpers/planned-catalog.ts'
+import { stubOf } from '../../helpers/stub-of.ts'
 
 const REQUEST = parseChatRequest({ model: 'test/plain', messages: [{ role: 'user', content: 'Go.' }] })
 const PLAN: CallPlan = {
@@ -35,7 +36,11 @@ const ADMITTED = {
 const LOADED = { kind: 'balance-unknown', rate: RATE } as const
 
 /** Admits a call with these answers of Redis, in their order, beside a worker that has one slot. */
-async function admit(answers: Array<AdmissionReply | Error>, idempotencyRecord: string | null = null) {
+async function admit(
+  answers: Array<AdmissionReply | Error>,
+  idempotencyRecord: string | null = null,
+  plan = PLAN,
+) {
   const seen = { taken: 0, givenBack: 0, ran: [] as Array<[CallJob, CallContent]>, claims: [] as unknown[] }
   const deps = {
     catalog: () => snapshot([]),
@@ -77,7 +82,7 @@ async function admit(answers: Array<AdmissionReply | Error>, idempotencyRecord: 
     random: () => 0,
   } satisfies AdmissionDependencies
   const caller = { key: plainKey('acct_1', 'key_1'), requestId: 'r', bodyBytes: 0 }
-  const known = { callId: newCallId(), idempotencyRecord, plan: PLAN }
+  const known = { callId: newCallId(), idempotencyRecord, plan }
   await admitCall(REQUEST, caller, known, deps).catch(() => undefined)
   return seen
 }
@@ -109,5 +114,14 @@ test.each<[what: string, answer: AdmissionReply | Error]>([
 
 test('a call with an Idempotency-Key, which must be confirmed first, takes no slot', async () => {
   const seen = await admit([{ ...ADMITTED, isEnqueued: false, isClaimed: false }], 'digest')
+  expect(seen).toMatchObject({ taken: 0, givenBack: 0, claims: [undefined], ran: [] })
+})
+
+test('a call of the lane flex takes no slot, and waits in the queue behind others', async () => {
+  const candidates = [stubOf<Candidate>({ tier: { name: 'flex', percent: 50, usual: {} as never } })]
+  const seen = await admit([{ ...ADMITTED, isEnqueued: true, isClaimed: false }], null, {
+    ...PLAN,
+    candidates,
+  })
   expect(seen).toMatchObject({ taken: 0, givenBack: 0, claims: [undefined], ran: [] })
 })

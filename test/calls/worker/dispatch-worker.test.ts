@@ -1,24 +1,27 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createSlotPool, type SlotPool, WorkerSlots } from '../../../src/calls/worker/worker-slots.ts'
+import type { ClaimKind } from '../../../src/platform/queues/claimed-jobs.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
-type Account = 'flood' | 'quiet'
+type Account = 'flood' | 'quiet' | 'flex'
 
 /** A queue that serves quiet calls first, and a worker of 20 slots over it, which it may share. */
 function startWorker(pool: SlotPool = createSlotPool(20)) {
-  const waiting = { quiet: 0, flood: 0 }
+  const waiting = { quiet: 0, flood: 0, flex: 0 }
   const running: Array<{ account: Account; end: () => void }> = []
-  const claims: Array<'any' | 'within-share'> = []
+  const claims: ClaimKind[] = []
   const take = (account: Account, most: number): Account[] => {
     const taken = Math.min(waiting[account], most)
     waiting[account] -= taken
     return Array.from({ length: taken }, () => account)
   }
-  const claim = (most: number, kind: 'any' | 'within-share') => {
+  const claim = (most: number, kind: ClaimKind) => {
     claims.push(kind)
-    const quiet = take('quiet', most)
-    return kind === 'any' ? [...quiet, ...take('flood', most - quiet.length)] : quiet
+    const taken = take('quiet', most)
+    if (kind !== 'within-share') taken.push(...take('flood', most - taken.length))
+    if (kind === 'any') taken.push(...take('flex', most - taken.length))
+    return taken
   }
   const slots = new WorkerSlots<Account>({
     concurrency: 20,
@@ -27,8 +30,9 @@ function startWorker(pool: SlotPool = createSlotPool(20)) {
     async waitAndClaim() {
       await new Promise((resolve) => setImmediate(resolve))
       const [job = null] = claim(1, 'any')
-      return { job, isMore: waiting.quiet + waiting.flood > 0 }
+      return { job, isMore: waiting.quiet + waiting.flood + waiting.flex > 0 }
     },
+    isFlex: (account) => account === 'flex',
     async run(account) {
       const call = { account, end: () => undefined as unknown }
       running.push(call as (typeof running)[number])
@@ -50,7 +54,7 @@ function startWorker(pool: SlotPool = createSlotPool(20)) {
       for (const call of running.filter((one) => one.account === account).slice(0, calls)) call.end()
     },
     async stop() {
-      waiting.quiet = waiting.flood = 0
+      waiting.quiet = waiting.flood = waiting.flex = 0
       const drained = slots.drain()
       await eventually(() => {
         for (const call of running) call.end()
@@ -72,6 +76,28 @@ test('a tenth of the slots is for calls within a share, however many others wait
   await eventually(() => expect(worker.count('quiet')).toBe(1))
   expect(worker.count('flood')).toBe(18)
   await worker.stop()
+})
+
+test('calls of the lane flex fill half of the slots, and those of other shards find the rest by turns', async () => {
+  const pool = createSlotPool(20)
+  const [busy, other] = [startWorker(pool), startWorker(pool)]
+  busy.enqueue('flex', 100)
+  await eventually(() => expect(busy.count('flex')).toBe(10))
+  await eventually(() => expect(busy.claims.at(-1)).toBe('default'))
+  busy.enqueue('flood', 1_000)
+  await eventually(() => expect(busy.count('flood')).toBe(8))
+  other.enqueue('flood', 5)
+  let ended = 0
+  for (; other.count('flood') < 5; ended++) {
+    busy.end('flood', 1)
+    await eventually(() => expect(busy.count('flood') + other.count('flood')).toBe(8))
+  }
+  expect(ended).toBeLessThanOrEqual(2 * 5 + 2)
+  expect(busy.count('flex')).toBe(10)
+  // Those that end leave their slots to whoever comes first.
+  busy.end('flex', 2)
+  await eventually(() => expect(busy.count('flood') + other.count('flood')).toBe(10))
+  await Promise.all([busy.stop(), other.stop()])
 })
 
 test('workers of several shards share slots by turns: a busy shard leaves the others every other one', async () => {
@@ -117,6 +143,7 @@ test('a slot is taken for a call of the same process only beside the reserve, an
     pool: createSlotPool(20),
     claim: async () => [],
     waitAndClaim: () => new Promise(() => undefined),
+    isFlex: () => false,
     run: () => ended,
     logger: pino({ level: 'silent' }),
   })
@@ -153,6 +180,7 @@ test('calls of the same process take no slot that a wait under way fills: the re
       return []
     },
     waitAndClaim: () => wait.promise,
+    isFlex: () => false,
     run: () => new Promise(() => undefined),
     logger: pino({ level: 'silent' }),
   })
@@ -169,6 +197,7 @@ test('the only slot of a worker is left to the wait for a call, which may fill i
     pool: createSlotPool(1),
     claim: async () => [],
     waitAndClaim: () => new Promise(() => undefined),
+    isFlex: () => false,
     run: async () => undefined,
     logger: pino({ level: 'silent' }),
   })
@@ -189,6 +218,7 @@ test('what comes with a wait that fails is claimed by the next look, not after a
       isFirstWait = false
       return Promise.reject(new Error('the marker is taken, and the claim failed'))
     },
+    isFlex: () => false,
     run: async (call) => void ran.push(call),
     logger: pino({ level: 'silent' }),
   })

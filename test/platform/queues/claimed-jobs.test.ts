@@ -2,8 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { CallEnvelope, CallJob } from '../../../src/core/calls/call-job.ts'
+import { type QueueLane, queuePriority, queueTurn } from '../../../src/core/calls/fair-queue.ts'
 import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
-import { type ClaimedJobs, openClaimedJobs } from '../../../src/platform/queues/claimed-jobs.ts'
+import {
+  type ClaimedJobs,
+  type ClaimKind,
+  openClaimedJobs,
+} from '../../../src/platform/queues/claimed-jobs.ts'
 import {
   createDispatchQueue,
   DISPATCH_QUEUE,
@@ -17,6 +22,7 @@ import { createSealer } from '../../../src/platform/sealing.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 const WAIT_SECONDS = 2
+const TURNS = { accountQueueShare: 8, queueWaitMs: 15_000, flexWaitMs: 600_000 }
 
 describe('a wait that claims what comes', () => {
   let server: TestRedis
@@ -24,7 +30,8 @@ describe('a wait that claims what comes', () => {
   let blocking: Redis
   let queue: DispatchQueue
   let jobs: ClaimedJobs<CallJob>
-  const enqueue = (id: string) => enqueueCall(queue, { id } as unknown as CallEnvelope, '', 0)
+  const enqueue = (id: string, priority = 0) =>
+    enqueueCall(queue, { id } as unknown as CallEnvelope, '', priority)
 
   beforeEach(async () => {
     server = await createTestRedis()
@@ -52,6 +59,20 @@ describe('a wait that claims what comes', () => {
     const job = expect.objectContaining({ id: 'call-1', attemptsStarted: 1 })
     expect(await claiming).toEqual({ job, isMore: false })
     expect((await queue.getJob('call-1'))?.processedOn).toBeGreaterThanOrEqual(cameAt)
+  })
+
+  test('of some kinds leaves others where they are, each in its order', async () => {
+    const turn = (openCalls: number, lane?: QueueLane) =>
+      queuePriority(openCalls, queueTurn(Date.now(), TURNS, lane))
+    await enqueue('flex', turn(1, 'flex'))
+    await enqueue('late', turn(200))
+    await enqueue('next', turn(20))
+    await enqueue('quiet', turn(1))
+    const ids = async (kind: ClaimKind) => (await jobs.claim(10, kind)).map(({ id }) => id)
+    expect(await ids('within-share')).toEqual(['quiet'])
+    expect(await ids('default')).toEqual(['next', 'late'])
+    expect(await ids('default')).toEqual([])
+    expect(await ids('any')).toEqual(['flex'])
   })
 
   test('claims one of those that wait already at once, and says that there are more', async () => {
