@@ -166,7 +166,7 @@ test('a Slack-compatible webhook gets text and blocks as Slack takes them, with 
     ':large_orange_circle: Circuit breaker of &lt;!channel&gt;&amp;x at provider alpha opened: 12 of 20 attempts failed.' +
       ' (3 times since 2027-01-01T00:00:00.000Z)' +
       ' · <https://gateway.example/sy/admin/providers/alpha|Open in console>' +
-      ' · <https://gateway.example/sy/admin/runbook#breaker-opened|Runbook>',
+      ' · <https://gateway.example/sy/admin/alarms?tab=runbook#breaker-opened|Runbook>',
   )
   expect(resolved.text).toMatch(/^:white_check_mark: Resolved: Circuit breaker/)
   await eventually(async () =>
@@ -209,7 +209,7 @@ test('mail arrives with the sentence in its subject and the links in its text', 
   expect(unfolded).toContain(
     'Subject: Shuntyard: [critical] The open holds of account acct_1 exceed its balance.',
   )
-  expect(mail.received[0]?.content).toContain('https://gateway.example/sy/admin/runbook#overspent')
+  expect(mail.received[0]?.content).toContain('https://gateway.example/sy/admin/alarms?tab=runbook#overspent')
 })
 
 test('an unreachable destination is retried and shown, and another gets an alarm at the third failure', async () => {

@@ -2,7 +2,6 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'
 import {
   Activity,
-  Ban,
   BellRing,
   BookOpenCheck,
   ClipboardList,
@@ -27,7 +26,6 @@ import { SideFrame } from './side-frame.tsx'
 const PAGES = [
   { letter: 'o', to: '/admin', name: 'Overview', icon: Activity, group: 'Observe' },
   { letter: 'c', to: '/admin/calls', name: 'Calls', icon: Route, group: 'Observe' },
-  { to: '/admin/refusals', name: 'Refused requests', icon: Ban, group: 'Observe' },
   { letter: 'w', to: '/admin/alarms', name: 'Alarms', icon: BellRing, group: 'Observe' },
   { letter: 'p', to: '/admin/providers', name: 'Providers', icon: Network, group: 'Catalog' },
   { letter: 'm', to: '/admin/models', name: 'Models & margin', icon: Percent, group: 'Catalog' },

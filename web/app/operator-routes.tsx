@@ -54,7 +54,6 @@ const pages = {
   providers: () => import('../pages/admin/providers-page.tsx'),
   provider: () => import('../pages/admin/provider-page.tsx'),
   calls: () => import('../pages/admin/calls-page.tsx'),
-  refusals: () => import('../pages/admin/refusals-page.tsx'),
   accounts: () => import('../pages/admin/accounts-page.tsx'),
   account: () => import('../pages/admin/account-page.tsx'),
   margin: () => import('../pages/admin/margin-page.tsx'),
@@ -66,8 +65,7 @@ const pages = {
 const queries = {
   accounts: textParameters('search', 'new'),
   account: textParameters('tab'),
-  refusals: textParameters('account', 'days'),
-  alarms: textParameters('state', 'account'),
+  alarms: textParameters('state', 'account', 'tab'),
 }
 
 /** Every page under /admin; none of their code is loaded before one is opened. */
@@ -89,9 +87,7 @@ export const operatorRoutes = [
     page(operatorRoute, '/admin/catalog', () => import('../pages/admin/catalog-page.tsx'), 'CatalogPage'),
     page(operatorRoute, '/admin/router', () => import('../pages/admin/router-page.tsx'), 'RouterPage'),
     page(operatorRoute, '/admin/ledger', () => import('../pages/admin/ledger-page.tsx'), 'LedgerPage'),
-    searchPage(operatorRoute, '/admin/refusals', queries.refusals, pages.refusals, 'RefusalsPage'),
     searchPage(operatorRoute, '/admin/alarms', queries.alarms, pages.alarms, 'AlarmsPage'),
-    page(operatorRoute, '/admin/runbook', () => import('../pages/admin/runbook-page.tsx'), 'RunbookPage'),
     page(operatorRoute, '/admin/operators', pages.operators, 'OperatorsPage'),
     searchPage(operatorRoute, '/admin/actions', textParameters('target'), pages.actions, 'ActionsPage'),
   ]),

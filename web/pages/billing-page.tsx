@@ -24,13 +24,6 @@ import { Statement, TopUpHistory } from './billing/movements.tsx'
 import { SpendCapPanel } from './billing/spend-cap.tsx'
 import { CheckoutReturn, TopUpForm } from './billing/top-up.tsx'
 
-const TABS = [
-  { tab: 'overview', name: 'Overview' },
-  { tab: 'invoices', name: 'Top-ups & invoices' },
-  { tab: 'limits', name: 'Limits' },
-  { tab: 'details', name: 'Details' },
-] as const
-
 /** The balance, the form to top it up, and every movement of it, in tabs that have addresses. */
 export function BillingPage() {
   const {
@@ -40,9 +33,6 @@ export function BillingPage() {
     card_setup: cardSetup,
   } = useSearch({ from: '/account/billing' })
   const { data: details } = useQuery(billingDetailsQuery)
-  // Without invoices there is no recipient to address.
-  const tabs = details?.invoices === false ? TABS.slice(0, -1) : TABS
-  const selected = tabs.find((one) => one.tab === tab)?.tab ?? 'overview'
   return (
     <>
       <PageHead
@@ -50,26 +40,30 @@ export function BillingPage() {
         docs="billing"
         description="Prepaid: calls are charged to your balance. There is no subscription."
       />
-      <LinkTabs label="Parts of billing" tabs={tabs} selected={selected} />
       {paymentId && <CheckoutReturn id={paymentId} outcome={outcome} />}
       {cardSetup && outcome !== 'cancelled' && <CardSetupReturn id={cardSetup} />}
-      {selected === 'overview' && <Overview />}
-      {selected === 'invoices' && (
-        <>
-          <TopUpHistory />
-          {details?.invoices && <InvoiceList />}
-        </>
-      )}
-      {selected === 'limits' && (
-        <div className="max-w-160">
-          <SpendCapPanel />
-        </div>
-      )}
-      {selected === 'details' && details && (
-        <div className="max-w-160">
-          <BillingDetailsPanel details={details} />
-        </div>
-      )}
+      <LinkTabs
+        label="Parts of billing"
+        tab={tab}
+        parts={{
+          Overview: <Overview />,
+          'Top-ups & invoices': (
+            <>
+              <TopUpHistory />
+              {details?.invoices && <InvoiceList />}
+            </>
+          ),
+          Limits: (
+            <div className="max-w-160">
+              <SpendCapPanel />
+            </div>
+          ),
+          // Without invoices there is no recipient to address.
+          Details: details?.invoices !== false && (
+            <div className="max-w-160">{details && <BillingDetailsPanel details={details} />}</div>
+          ),
+        }}
+      />
     </>
   )
 }

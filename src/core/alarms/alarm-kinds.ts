@@ -386,4 +386,4 @@ export const alarmAccount = ({ subject, fields }: Facts): string | null =>
   /acct_[0-9A-Z]+/.exec(String(fields.accountId ?? subject))?.[0] ?? null
 
 /** The path of the runbook entry of a kind. */
-export const runbookPage = (kind: string): string => `/admin/runbook#${encodeURIComponent(kind)}`
+export const runbookPage = (kind: string): string => `/admin/alarms?tab=runbook#${encodeURIComponent(kind)}`

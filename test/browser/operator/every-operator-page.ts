@@ -40,7 +40,7 @@ test.each([
   ['/admin/calls/CALL', 'Call'],
   ['/admin/providers', 'Providers'],
   ['/admin/providers/gamma', 'gamma'],
-  ['/admin/refusals', 'Refused requests'],
+  ['/admin/calls?tab=requests', 'Calls'],
   ['/admin/accounts', 'Accounts'],
   ['/admin/accounts/ACCOUNT', 'EMAIL'],
   ['/admin/accounts/ACCOUNT?tab=money', 'EMAIL'],
@@ -51,7 +51,8 @@ test.each([
   ['/admin/router', 'Auto router'],
   ['/admin/ledger', 'Ledger & audit'],
   ['/admin/alarms', 'Alarms'],
-  ['/admin/runbook', 'Runbook'],
+  ['/admin/alarms?tab=destinations', 'Alarms'],
+  ['/admin/alarms?tab=runbook#lost-calls', 'Alarms'],
   ['/admin/operators', 'Operators'],
   ['/admin/actions', 'Audit log'],
 ])('a page for operators is accessible and loads from this host alone: %s', (path, title) => {

@@ -9,7 +9,7 @@ import { ask } from '../../helpers/chat-client.ts'
 import { onBusyMachine } from '../../helpers/eventually.ts'
 import { testAccount } from '../../helpers/resources.ts'
 import { startWebhookReceiver } from '../../helpers/webhook-receiver.ts'
-import { expectAccessibleAtBothWidths } from '../accessibility.ts'
+import { expectAccessible, expectAccessibleAtBothWidths } from '../accessibility.ts'
 import type { WatchedPage } from '../browser.ts'
 import { PROVIDER_SECRET } from '../console-stack.ts'
 import { exactAmount, heading, stat, untilLoaded } from '../on-screen.ts'
@@ -145,10 +145,12 @@ test('an alarm is open until it is acknowledged', async () => {
     .waitFor()
   await row.getByText('critical').waitFor()
   await row.getByText(/at provider iota opened/).waitFor()
-  await row.getByRole('link', { name: /Runbook/ }).click()
-  await heading(page, 'Runbook').waitFor()
-  expect(page.url()).toContain('/admin/runbook#provider-refused')
-  await page.goBack()
+  await row.getByRole('button', { name: /Runbook/ }).click()
+  const sheet = page.getByRole('dialog', { name: 'Runbook: provider-refused' })
+  await sheet.getByText(/key/).first().waitFor()
+  await expectAccessible(page)
+  await page.keyboard.press('Escape')
+  await sheet.waitFor({ state: 'detached' })
   await row.getByRole('link', { name: /at provider iota opened/ }).click()
   await heading(page, 'iota').waitFor()
 })
@@ -164,7 +166,7 @@ test('a destination gets a test, and says whether it arrived', async () => {
     minimum_severity: 'critical',
   } as const
   await admin.post('/alarm-destinations', body satisfies NewAlarmDestination)
-  await page.goto(`${stack.url}/admin/alarms`)
+  await page.goto(`${stack.url}/admin/alarms?tab=destinations`)
   const row = page.getByRole('row').filter({ hasText: 'Team chat' })
   await row.getByText('none yet').waitFor()
   await row.getByRole('button', { name: 'Send test' }).click()

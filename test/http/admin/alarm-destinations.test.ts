@@ -41,7 +41,7 @@ test('a destination gets a test, then the alarms of its severity; its address is
       severity: 'critical',
       summary: expect.stringContaining('at provider beta opened'),
       page: '/admin/providers/beta',
-      runbook: '/admin/runbook#provider-refused',
+      runbook: '/admin/alarms?tab=runbook#provider-refused',
       resolved_at: null,
     }),
   )

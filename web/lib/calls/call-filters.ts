@@ -17,13 +17,20 @@ export interface OperatorCallFilters extends CallPlace {
   status?: CallStatus
   /** Calls that took at least so long. */
   min_duration_ms?: string
+  /** `requests`: what was refused before it was a call. */
+  tab?: string
   /** The last so many days; absent: 30. */
   days?: string
 }
 
-const TEXTS = ['q', 'account', 'key', 'request', 'model', 'offer', ...PLACE_PARAMETERS] as const
+const TEXTS = ['tab', 'q', 'account', 'key', 'request', 'model', 'offer', ...PLACE_PARAMETERS] as const
 export const CALL_STATUSES: readonly CallStatus[] = ['completed', 'failed', 'cancelled', 'interrupted']
-export const CALL_SPANS = ['1', '7', '30'] as const
+/** The periods of operators' pages. */
+export const SPANS = [
+  { value: '1', name: 'Today (UTC)' },
+  { value: '7', name: '7 days' },
+  { value: '30', name: '30 days' },
+]
 const TEXT_MAX = 200
 
 /** Reads the filters out of an address. Whatever is no filter is left out, never an error. */
@@ -37,8 +44,8 @@ export function readCallFilters(search: Record<string, unknown>): OperatorCallFi
   if (status) filters.status = status
   const duration = textOf(search.min_duration_ms)
   if (/^[1-9]\d{0,7}$/.test(duration)) filters.min_duration_ms = duration
-  const days = CALL_SPANS.find((known) => known === textOf(search.days))
-  if (days) filters.days = days
+  const span = SPANS.find(({ value }) => value === textOf(search.days))
+  if (span) filters.days = span.value
   return filters
 }
 

@@ -13,7 +13,7 @@ import { BalanceDialog, LimitsDialog, SuspendDialog } from './accounts/account-d
 import { AccountKeys } from './accounts/account-keys.tsx'
 import { AccountLedger } from './accounts/account-ledger.tsx'
 import { AccountBillingPanels, AccountTopUps } from './accounts/account-payments.tsx'
-import { AccountAlarms, AccountCalls, AccountMails, AccountRefusals } from './accounts/account-story.tsx'
+import { AccountAlarms, AccountCalls, AccountMails } from './accounts/account-story.tsx'
 import { AccountTimelinePanel } from './accounts/account-timeline-panel.tsx'
 import { AccountMemberships, AccountStats } from './accounts/account-view.tsx'
 import { InviteDialog } from './accounts/new-account-dialog.tsx'
@@ -40,18 +40,9 @@ export function OperatorAccountPage() {
   )
 }
 
-const TABS = [
-  { tab: 'overview', name: 'Overview' },
-  { tab: 'calls', name: 'Calls' },
-  { tab: 'money', name: 'Money' },
-  { tab: 'access', name: 'Access' },
-  { tab: 'log', name: 'Log' },
-] as const
-
 function Account({ account }: { account: OperatorAccountDetail }) {
   const isSuspended = account.state === 'suspended'
   const { tab } = useSearch({ from: '/operator/admin/accounts/$id' })
-  const selected = TABS.find((one) => one.tab === tab)?.tab ?? 'overview'
   return (
     <>
       <div className="row">
@@ -89,57 +80,57 @@ function Account({ account }: { account: OperatorAccountDetail }) {
           ]}
         />
       </div>
-      <LinkTabs label="Parts of the account" tabs={TABS} selected={selected} />
-      {selected === 'overview' && (
-        <>
-          <AccountStats account={account} />
-          <Panel title="Spend, last 30 days" padded>
-            <SpendByDay {...daysOf(lastDays(30, new Date()))} spend={account.spend} />
-          </Panel>
-          <AccountTimelinePanel account={account} />
-        </>
-      )}
-      {selected === 'calls' && (
-        <>
-          <AccountCalls account={account} />
-          <AccountRefusals accountId={account.id} />
-        </>
-      )}
-      {selected === 'money' && (
-        <>
-          <Panel title="Top-ups and suspensions">
-            <AccountTopUps account={account} />
-          </Panel>
-          <AccountLedger accountId={account.id} />
-          <AccountBillingPanels accountId={account.id} />
-        </>
-      )}
-      {selected === 'access' && (
-        <>
-          <AccountKeys keys={account.keys} hasHolder={account.has_holder} />
-          {account.memberships.length > 0 && (
-            <Panel title={account.is_organisation ? 'Members' : 'Organisations'}>
-              <AccountMemberships account={account} />
-            </Panel>
-          )}
-        </>
-      )}
-      {selected === 'log' && (
-        <>
-          <Panel
-            title="Admin activity"
-            actions={
-              <Link to="/admin/actions" search={{ target: account.id }}>
-                View all
-              </Link>
-            }
-          >
-            <ActionTable actions={account.actions} />
-          </Panel>
-          <AccountAlarms accountId={account.id} />
-          <AccountMails accountId={account.id} />
-        </>
-      )}
+      <LinkTabs
+        label="Parts of the account"
+        tab={tab}
+        parts={{
+          Overview: (
+            <>
+              <AccountStats account={account} />
+              <Panel title="Spend, last 30 days" padded>
+                <SpendByDay {...daysOf(lastDays(30, new Date()))} spend={account.spend} />
+              </Panel>
+              <AccountTimelinePanel account={account} />
+            </>
+          ),
+          Calls: <AccountCalls account={account} />,
+          Money: (
+            <>
+              <Panel title="Top-ups and suspensions">
+                <AccountTopUps account={account} />
+              </Panel>
+              <AccountLedger accountId={account.id} />
+              <AccountBillingPanels accountId={account.id} />
+            </>
+          ),
+          Access: (
+            <>
+              <AccountKeys keys={account.keys} hasHolder={account.has_holder} />
+              {account.memberships.length > 0 && (
+                <Panel title={account.is_organisation ? 'Members' : 'Organisations'}>
+                  <AccountMemberships account={account} />
+                </Panel>
+              )}
+            </>
+          ),
+          Log: (
+            <>
+              <Panel
+                title="Admin activity"
+                actions={
+                  <Link to="/admin/actions" search={{ target: account.id }}>
+                    View all
+                  </Link>
+                }
+              >
+                <ActionTable actions={account.actions} />
+              </Panel>
+              <AccountAlarms accountId={account.id} />
+              <AccountMails accountId={account.id} />
+            </>
+          ),
+        }}
+      />
     </>
   )
 }

@@ -1,7 +1,9 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
+import { lazyPart } from '../../api/lazy-part.ts'
 import { alarmsQuery } from '../../api/operator-queries.ts'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { SearchForm } from '../../components/form/form.tsx'
+import { LinkTabs } from '../../components/layout/link-tabs.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { ListPanel } from '../../components/table/data-table.tsx'
 import { AlarmDestinations } from './alarms/alarm-destinations.tsx'
@@ -12,17 +14,37 @@ const WHICH = [
   { value: 'all', name: 'All' },
 ]
 
-/** Events that a person should look at, and who acknowledged them. */
+const Runbook = lazyPart(async () => (await import('./alarms/runbook.tsx')).Runbook)
+
+/** Events that a person should look at, where they are sent, and what to do about each kind. */
 export function AlarmsPage() {
-  const { state, account } = useSearch({ from: '/operator/admin/alarms' })
-  const which = state === 'all' ? 'all' : 'open'
-  const navigate = useNavigate({ from: '/admin/alarms' })
+  const { tab } = useSearch({ from: '/operator/admin/alarms' })
   return (
     <>
       <PageHead
         title="Alarms"
         description="Events that need attention. Repeats are counted; an alarm that is raised again after it was acknowledged is a new one."
       />
+      <LinkTabs
+        label="Parts of the alarms"
+        tab={tab}
+        parts={{
+          Alarms: <Alarms />,
+          Destinations: <AlarmDestinations />,
+          Runbook: <Runbook />,
+        }}
+      />
+    </>
+  )
+}
+
+/** The alarms, and who acknowledged them. */
+function Alarms() {
+  const { state, account } = useSearch({ from: '/operator/admin/alarms' })
+  const which = state === 'all' ? 'all' : 'open'
+  const navigate = useNavigate({ from: '/admin/alarms' })
+  return (
+    <>
       <SearchForm
         key={account}
         label="Account"
@@ -42,10 +64,7 @@ export function AlarmsPage() {
             value={which}
             options={WHICH}
             onChange={(value) =>
-              void navigate({
-                search: ({ state: _, ...kept }) => (value === 'all' ? { ...kept, state: 'all' } : kept),
-                replace: true,
-              })
+              void navigate({ search: (kept) => ({ ...kept, state: value }), replace: true })
             }
           />
         }
@@ -56,7 +75,6 @@ export function AlarmsPage() {
       >
         {(alarms) => <AlarmTable alarms={alarms} />}
       </ListPanel>
-      <AlarmDestinations />
     </>
   )
 }

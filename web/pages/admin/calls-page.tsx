@@ -4,29 +4,43 @@ import { operatorCallsQuery } from '../../api/operator-queries.ts'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { type FieldSpec, Form, useForm } from '../../components/form/form.tsx'
+import { LinkTabs } from '../../components/layout/link-tabs.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { CallListPanel } from '../../components/table/call-list-panel.tsx'
 import { CallTable, operatorCallRow } from '../../components/table/call-table.tsx'
 import { TwoLines } from '../../components/table/data-table.tsx'
 import {
-  CALL_SPANS,
   CALL_STATUSES,
   callPeriod,
   isCallId,
   type OperatorCallFilters,
   readCallFilters,
+  SPANS,
 } from '../../lib/calls/call-filters.ts'
 import { type CallPlace, orderChange, placeQuery, readOrder } from '../../lib/calls/call-order.ts'
 import { momentIn, useShownZone } from '../../lib/time-zone.ts'
 import { AccountLink } from './links.tsx'
+import { Refusals } from './refusals.tsx'
+
+/** The calls of all accounts, and what was refused before it was one. */
+export const OperatorCallsPage = () => (
+  <>
+    <PageHead title="Calls" />
+    <LinkTabs
+      label="Calls and refusals"
+      tab={useSearch({ from: '/operator/admin/calls' }).tab}
+      parts={{ Calls: <Calls />, 'Refused requests': <Refusals /> }}
+    />
+  </>
+)
 
 /** The calls of all accounts, searched. */
-export function OperatorCallsPage() {
+function Calls() {
   const filters = useSearch({ from: '/operator/admin/calls' })
   const navigate = useNavigate({ from: '/admin/calls' })
   const zone = useShownZone()
   const now = useMemo(() => new Date(), [])
-  const { sort: _sort, order: _order, at, cursor: _cursor, ...chosen } = filters
+  const { sort: _sort, order: _order, at, cursor: _cursor, tab: _tab, ...chosen } = filters
   const isFiltered = Object.keys(chosen).length > 0
   const order = readOrder(filters)
   const place = placeQuery(filters, (local) => momentIn(zone, local))
@@ -38,10 +52,6 @@ export function OperatorCallsPage() {
     })
   return (
     <>
-      <PageHead
-        title="Calls"
-        description="Settled calls of all accounts. To find a running call, search for its ID."
-      />
       <CallFilterForm
         // New fields for new filters in the address.
         key={JSON.stringify(chosen)}
@@ -50,7 +60,7 @@ export function OperatorCallsPage() {
       />
       <CallListPanel
         noun="call"
-        title={isFiltered ? 'Results' : 'All calls'}
+        title={isFiltered ? 'Results' : 'All settled calls'}
         actions={
           order.by === 'time' && (
             <div className="toolbar">
@@ -95,10 +105,6 @@ const STATUSES = [
   { value: '', name: 'Any' },
   ...CALL_STATUSES.map((status) => ({ value: status, name: status })),
 ]
-const SPANS = CALL_SPANS.map((days) => ({
-  value: days,
-  name: days === '1' ? 'Today (UTC)' : `${days} days`,
-}))
 
 const MORE = {
   account: { label: 'Customer', placeholder: 'email, organisation or acct_…' },

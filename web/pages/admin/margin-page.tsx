@@ -14,6 +14,7 @@ import { TokensInOut } from '../../components/table/call-table.tsx'
 import { Counted, DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Stats } from '../../components/text/values.tsx'
+import { SPANS } from '../../lib/calls/call-filters.ts'
 import {
   approximateAmount,
   axisAmount,
@@ -30,11 +31,6 @@ import { AccountLink, ModelLink, ProviderLink } from './links.tsx'
 
 type Group = MarginView['group_by']
 
-const SPANS = [
-  { value: '1', name: 'Today (UTC)' },
-  { value: '7', name: '7 days' },
-  { value: '30', name: '30 days' },
-]
 const GROUPS: Array<{ value: Group; name: string }> = [
   { value: 'model', name: 'Model' },
   { value: 'provider', name: 'Provider' },

@@ -2,17 +2,11 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import type { OperatorAccountDetail, SentMailView } from '../../../../src/core/api/accounts.ts'
-import {
-  accountCallsQuery,
-  accountMailsQuery,
-  alarmsQuery,
-  refusalsQuery,
-} from '../../../api/operator-queries.ts'
+import { accountCallsQuery, accountMailsQuery, alarmsQuery } from '../../../api/operator-queries.ts'
 import { QueryView } from '../../../components/feedback/messages.tsx'
 import { Panel } from '../../../components/layout/page.tsx'
 import { CallTable, operatorCallRow } from '../../../components/table/call-table.tsx'
 import { DataTable, ListPanel } from '../../../components/table/data-table.tsx'
-import { RefusalTable } from '../../../components/table/refusal-table.tsx'
 import { StateBadge } from '../../../components/text/values.tsx'
 import { formatMoment, lastDays } from '../../../lib/format.ts'
 import { AlarmTable } from '../alarms/alarm-table.tsx'
@@ -27,9 +21,14 @@ export function AccountCalls({ account: { id, keys } }: { account: Account }) {
     <Panel
       title="Latest calls"
       actions={
-        <Link to="/admin/calls" search={{ account: id }}>
-          View all
-        </Link>
+        <span className="row gap-x-4">
+          <Link to="/admin/calls" search={{ account: id, tab: 'requests', days: '30' }}>
+            Refused requests
+          </Link>
+          <Link to="/admin/calls" search={{ account: id }}>
+            View all
+          </Link>
+        </span>
       }
     >
       <QueryView query={useQuery(accountCallsQuery(id, from))}>
@@ -42,18 +41,6 @@ export function AccountCalls({ account: { id, keys } }: { account: Account }) {
             empty="No calls in the last 30 days."
           />
         )}
-      </QueryView>
-    </Panel>
-  )
-}
-
-/** What was refused to the account's keys before a call was admitted. */
-export function AccountRefusals({ accountId }: { accountId: string }) {
-  const { from } = useMemo(() => lastDays(30, new Date()), [])
-  return (
-    <Panel title="Refused requests, last 30 days">
-      <QueryView query={useQuery(refusalsQuery({ account: accountId, from }))}>
-        {({ data }) => <RefusalTable rows={data} empty="No request was refused." />}
       </QueryView>
     </Panel>
   )

@@ -1,6 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import type { AlarmView } from '../../../../src/core/api/operations.ts'
+import { lazyPart } from '../../../api/lazy-part.ts'
 import { path, requestJson } from '../../../api/request.ts'
+import { DialogBox } from '../../../components/feedback/dialogs.tsx'
+import { Button } from '../../../components/form/button.tsx'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
 import { Code } from '../../../components/text/code.tsx'
 import { StateBadge } from '../../../components/text/values.tsx'
@@ -8,6 +11,9 @@ import { formatCount, formatMoment } from '../../../lib/format.ts'
 import { ActorName } from '../actor-name.tsx'
 import { AccountLink } from '../links.tsx'
 import { OperatorButton } from '../operator-button.tsx'
+
+const RunbookEntry = lazyPart(async () => (await import('./runbook.tsx')).RunbookEntry)
+const SHEET = 'h-full w-[min(100%,44rem)] justify-self-end'
 
 /** Alarms, with the button that acknowledges one. */
 export const AlarmTable = ({ alarms }: { alarms: readonly AlarmView[] }) => (
@@ -30,9 +36,18 @@ export const AlarmTable = ({ alarms }: { alarms: readonly AlarmView[] }) => (
       State: (alarm) => <State alarm={alarm} />,
       Actions: (alarm) => (
         <span className="table-actions flex justify-end gap-1">
-          <Link to="/admin/runbook" hash={alarm.kind} className="button button-small button-quiet">
-            Runbook<span className="sr-only"> entry of {alarm.kind}</span>
-          </Link>
+          <Button
+            size="small"
+            kind="quiet"
+            about={`entry of ${alarm.kind}`}
+            dialog={(close) => (
+              <DialogBox title={`Runbook: ${alarm.kind}`} className={SHEET} onClose={close}>
+                <RunbookEntry kind={alarm.kind} />
+              </DialogBox>
+            )}
+          >
+            Runbook
+          </Button>
           {alarm.acknowledged_at === null && (
             <OperatorButton
               needs="operations.write"

@@ -89,7 +89,6 @@ function Charts({ hours }: { hours: readonly ProviderHourView[] }) {
           })),
           formatValue: formatDuration,
         }}
-        table={<HourTable hours={hours} />}
       />
     </div>
   )

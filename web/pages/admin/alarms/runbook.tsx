@@ -1,28 +1,31 @@
 import { useLocation } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import runbook from '../../../docs/runbook.md?raw'
-import { PageHead } from '../../components/layout/page.tsx'
-import { Markdown } from '../playground/markdown.tsx'
+import runbook from '../../../../docs/runbook.md?raw'
+import { Markdown } from '../../playground/markdown.tsx'
 
 const [introduction = '', ...sections] = runbook.split(/^## /m)
 
 /** One entry a kind of alarm, named by it. Headings within an entry come next below its title, an `h2`. */
-const ENTRIES = sections.map((section) => {
-  const end = section.indexOf('\n')
-  return { kind: section.slice(0, end).trim(), text: section.slice(end).replaceAll(/^### /gm, '# ') }
-})
+const ENTRIES = new Map(
+  sections.map((section) => {
+    const end = section.indexOf('\n')
+    return [section.slice(0, end).trim(), section.slice(end).replaceAll(/^### /gm, '# ')]
+  }),
+)
+
+/** What to do about one kind of alarm, below its title. */
+export const RunbookEntry = ({ kind }: { kind: string }) => <Markdown text={ENTRIES.get(kind) ?? ''} />
 
 /** What to do about each kind of alarm; the fragment of the address names a kind. */
-export function RunbookPage() {
+export function Runbook() {
   const hash = useLocation({ select: (location) => location.hash })
   useEffect(() => {
     document.getElementById(hash)?.scrollIntoView()
   }, [hash])
   return (
     <>
-      <PageHead title="Runbook" description="What each kind of alarm means, and what to do about it." />
       <Markdown text={introduction.replace(/^# .*\n/, '')} />
-      {ENTRIES.map(({ kind, text }) => (
+      {[...ENTRIES.keys()].map((kind) => (
         <section
           key={kind}
           id={kind}
@@ -33,7 +36,7 @@ export function RunbookPage() {
             <h2 id={`${kind}-title`}>
               <code>{kind}</code>
             </h2>
-            <Markdown text={text} />
+            <RunbookEntry kind={kind} />
           </div>
         </section>
       ))}

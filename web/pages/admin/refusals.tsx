@@ -5,28 +5,19 @@ import { refusalsQuery } from '../../api/operator-queries.ts'
 import { QueryView } from '../../components/feedback/messages.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { SearchForm } from '../../components/form/form.tsx'
-import { PageHead, Panel } from '../../components/layout/page.tsx'
+import { Panel } from '../../components/layout/page.tsx'
 import { RefusalChart, RefusalTable } from '../../components/table/refusal-table.tsx'
+import { SPANS } from '../../lib/calls/call-filters.ts'
 import { lastDays } from '../../lib/format.ts'
 import { AccountLink } from './links.tsx'
 
-const SPANS = [
-  { value: '1', name: 'Today (UTC)' },
-  { value: '7', name: '7 days' },
-  { value: '30', name: '30 days' },
-]
-
 /** What was refused before a call was admitted, of all accounts or one. */
-export function RefusalsPage() {
-  const { account, days = '1' } = useSearch({ from: '/operator/admin/refusals' })
-  const navigate = useNavigate({ from: '/admin/refusals' })
+export function Refusals() {
+  const { account, days = '1' } = useSearch({ from: '/operator/admin/calls' })
+  const navigate = useNavigate({ from: '/admin/calls' })
   const { from } = useMemo(() => lastDays(Number(days) || 1, new Date()), [days])
   return (
     <>
-      <PageHead
-        title="Refused requests"
-        description="POST requests under /v1 and /v2 that were refused before a call began: counts by reason and key, without their contents. They are not under Calls."
-      />
       <SearchForm
         key={account}
         label="Account"
