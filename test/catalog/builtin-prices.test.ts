@@ -79,6 +79,23 @@ describe('the built-in catalog', () => {
     expect([cache_read, cache_write]).toEqual([read, write])
   })
 
+  // In percent; none at models that are not sold so, or whose cached tokens cost as much as ever.
+  test.each([
+    ['o3', { flex: 50, priority: 175 }],
+    ['o4-mini', { flex: 50 }],
+    ['gpt-4.1', { priority: 175 }],
+    ['gpt-4o', undefined],
+    ['gpt-5-mini', { flex: 50, priority: 180 }],
+    ['gpt-5.5', { flex: 50, priority: 250 }],
+    ['gpt-6.1-terra', { flex: 50 }],
+    ['google/gemini-2.5-pro', undefined],
+    ['google/gemini-3.1-pro-preview', undefined],
+    ['google/gemini-3.8-flash', { flex: 50 }],
+  ])('sells the service tiers of %s at %j', (id, percents) => {
+    const own = byId.get(id)!.offers.find(({ provider }) => /^(openai|google)$/.test(provider))
+    expect(own?.tier_percent).toEqual(percents)
+  })
+
   test('has more than 600 chat models of more than 50 makers, many open weights with many offers', () => {
     expect(DOCUMENT.models.length).toBeGreaterThan(600)
     expect(new Set(DOCUMENT.models.map(({ vendor }) => vendor)).size).toBeGreaterThan(50)
