@@ -23,40 +23,39 @@ export function Money({ usd, signed = false }: { usd: string | null | undefined;
   const shown = signed && !/^[+−]/.test(text) ? `+${text}` : text
   const style = { '--characters': shown.length } as CSSProperties
   const className = `money ${place === 'figure' ? 'figure' : ''}`
+  const digits = <Digits of={shown} filler={filler} />
   if (shown === exact)
     return (
       <data className={className} style={style} value={usd}>
-        <Digits of={shown} />
-        <Filler zeros={filler} />
+        {digits}
       </data>
     )
   return (
     <data className={className} style={style} value={usd} title={exact}>
       <span aria-hidden="true" className="select-none">
-        <Digits of={shown} />
-        <Filler zeros={filler} />
+        {digits}
       </span>
       <span className="money-exact">{exact}</span>
     </data>
   )
 }
 
-/** What follows the cents of dollars is set back. */
-function Digits({ of: text }: { of: string }) {
+/**
+ * What follows the cents of dollars is set back, and so is `filler`: the decimals that an amount does not have, in a column
+ * whose amounts all have the same.
+ */
+function Digits({ of: text, filler }: { of: string; filler: string }) {
   const isDollars = /[1-9][\d,]*\./.test(text)
   const cents = isDollars ? text.indexOf('.') + 3 : text.length
   return (
     <>
       {text.slice(0, cents)}
       {text.length > cents && <span className="money-rest">{text.slice(cents)}</span>}
+      {filler !== '' && (
+        <span className="money-rest select-none" aria-hidden="true">
+          {filler}
+        </span>
+      )}
     </>
   )
 }
-
-/** The decimals that an amount does not have, in a column whose amounts all have the same. */
-const Filler = ({ zeros }: { zeros: string }) =>
-  zeros !== '' && (
-    <span className="money-rest select-none" aria-hidden="true">
-      {zeros}
-    </span>
-  )

@@ -31,16 +31,12 @@ export function UsageToolbar(props: {
         value={choice.period}
         options={PERIODS}
         onChange={(days) =>
-          onChange(
-            days === 'custom'
-              ? { days, from: choice.first, to: choice.last, interval: undefined }
-              : {
-                  days: days === '30' ? undefined : days,
-                  from: undefined,
-                  to: undefined,
-                  interval: undefined,
-                },
-          )
+          onChange({
+            days: days === '30' ? undefined : days,
+            from: days === 'custom' ? choice.first : undefined,
+            to: days === 'custom' ? choice.last : undefined,
+            interval: undefined,
+          })
         }
       />
       {choice.period === 'custom' && (
