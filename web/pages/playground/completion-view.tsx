@@ -39,7 +39,7 @@ export function CompletionView(props: { completion: Completion; model: string; c
         </details>
       )}
       {text !== '' && (
-        <div className="completion-text min-w-0" data-streaming={phase === 'streaming'}>
+        <div className="completion-text max-w-[75ch] min-w-0" data-streaming={phase === 'streaming'}>
           <Suspense fallback={<p className="wrap-anywhere whitespace-pre-wrap">{text}</p>}>
             <Markdown text={shownText} />
           </Suspense>

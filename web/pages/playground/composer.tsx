@@ -41,8 +41,9 @@ export function Composer(props: ComposerProps) {
     onDraft({ ...draft, images: [...new Set([...draft.images, ...images])] })
   }
   return (
+    // The page ends with it: the space below other pages would be one of nothing.
     <form
-      className="composer sticky bottom-0 z-10 -mx-1 grid gap-2 bg-page px-1 pt-2 pb-3"
+      className="composer sticky bottom-0 z-10 -mx-1 -mb-12 grid gap-2 bg-page px-1 pt-2 pb-3 lg:-mb-20"
       onSubmit={(event) => {
         event.preventDefault()
         trySend()
