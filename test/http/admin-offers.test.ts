@@ -49,17 +49,20 @@ const soon = (assertion: () => Promise<void>) => eventually(assertion)
 describe('GET /admin/api/providers/:id/hours', () => {
   test('shows what a provider did by the hour, with the hours in which nothing was', async () => {
     const hour = new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS)
-    const data = { providerId: 'delta', succeeded: 3, failed: 1, firstTokenP50Ms: 120, firstTokenP95Ms: 450 }
+    const data = { providerId: 'delta', succeeded: 9, failed: 1, firstTokenP50Ms: 120, firstTokenP95Ms: 450 }
     await stack.postgres.providerHour.create({ data: { ...data, hour: new Date(hour.getTime() - HOUR_MS) } })
     const hours = await list<ProviderHourView>('/providers/delta/hours')
     expect(hours).toHaveLength(24)
     expect(hours.at(-2)).toEqual({
       at: new Date(hour.getTime() - HOUR_MS).toISOString(),
-      succeeded: 3,
+      succeeded: 9,
       failed: 1,
       first_token_p50_ms: 120,
       first_token_p95_ms: 450,
     })
+    const { uptime } = (await list<ProviderView>('/providers')).find(({ id }) => id === 'delta')!
+    expect(uptime).toMatchObject({ uptime: 0.9, bars: { length: 24 } })
+    expect(uptime.bars.at(-2)).toBe(0.9)
     expect(hours[0]).toMatchObject({ succeeded: 0, failed: 0, first_token_p50_ms: null })
     const week = await list<ProviderHourView>('/providers/none/hours?hours=168')
     expect(week).toHaveLength(168)

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { UptimePeriod } from './provider-status.ts'
 import { CLOSED, count, line, nullable } from './request-fields.ts'
 import { CacheFigures, IsoTime } from './shared.ts'
 
@@ -205,6 +206,8 @@ export const ProviderView = Type.Object({
   breaker: Type.Pick(OfferHealthView, ['breaker', 'reason', 'until']),
   last_minute: CallCounts,
   last_ten_minutes: CallCounts,
+  /** The last 24 hours by the hour (UTC). */
+  uptime: UptimePeriod,
 })
 export type ProviderView = Static<typeof ProviderView>
 

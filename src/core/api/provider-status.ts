@@ -6,7 +6,8 @@ import { IsoTime } from './shared.ts'
 const Uptime = nullable(Type.Number())
 
 /** Uptime of a period, in bars of equal length, oldest first; the last one is not over. */
-const Period = Type.Object({ uptime: Uptime, bars: Type.Array(Uptime) })
+export const UptimePeriod = Type.Object({ uptime: Uptime, bars: Type.Array(Uptime) })
+export type UptimePeriod = Static<typeof UptimePeriod>
 
 export const ProviderIncident = Type.Object({
   provider: Type.String(),
@@ -28,9 +29,9 @@ export const ProviderStatus = Type.Object({
   /** Time to first token, of the last 24 hours; null if there were too few calls. */
   latency_p50_ms: nullable(Type.Number()),
   latency_p95_ms: nullable(Type.Number()),
-  day: Period,
-  week: Period,
-  quarter: Period,
+  day: UptimePeriod,
+  week: UptimePeriod,
+  quarter: UptimePeriod,
 })
 export type ProviderStatus = Static<typeof ProviderStatus>
 

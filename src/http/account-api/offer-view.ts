@@ -84,7 +84,7 @@ export function providerView(
   provider: Provider,
   offers: readonly Offer[],
   known: OfferKnowledge,
-): Omit<ProviderView, 'check'> {
+): Omit<ProviderView, 'check' | 'uptime'> {
   const states = { ready: 0, probe: 0, 'rate-limited': 0, down: 0 }
   for (const offer of offers) states[healthView(offer.id, known.health).state]++
   const stats = offers.map((offer) => known.measures.stats(offer.id))

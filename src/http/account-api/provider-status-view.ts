@@ -118,7 +118,8 @@ function isShown(subject: string, { stats }: ProviderFacts): boolean {
   return [...(stats?.offers.keys() ?? [])].some((id) => providerOfOffer(id) === provider && isBusy(id))
 }
 
-function period(name: PeriodName, hours: readonly CountedHour[], nowMs: number) {
+/** The uptime of a provider in a period, by its hours in it. */
+export function period(name: PeriodName, hours: readonly CountedHour[], nowMs: number) {
   const { bars, stepHours } = PERIODS[name]
   const startMs = startOf(name, nowMs)
   const steps = Map.groupBy(hours, ({ hourMs }) => Math.floor((hourMs - startMs) / (stepHours * HOUR_MS)))

@@ -14,9 +14,10 @@ import { CLOSED } from '../../core/api/request-fields.ts'
 import { List } from '../../core/api/shared.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { HOUR_MS, isoTime } from '../../core/kernel/time.ts'
+import { DAY_MS, HOUR_MS, isoTime } from '../../core/kernel/time.ts'
 import type { OperatorAction } from '../../operators/audit-log.ts'
 import { offerViews, providerView } from '../account-api/offer-view.ts'
+import { period } from '../account-api/provider-status-view.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, operatorRoute } from '../plugins/operator-access.ts'
 
@@ -71,10 +72,16 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         PROVIDER_CHECK,
         providers.map(({ id }) => id),
       )
+      const nowMs = clock()
+      const hours = Map.groupBy(await providerHours.read(nowMs - DAY_MS), ({ providerId }) => providerId)
       const checkOf = (id: string) => checkView(checks.find(({ target }) => target === id))
       return {
         object: 'list' as const,
-        data: providers.map((each) => ({ ...each, check: checkOf(each.id) })),
+        data: providers.map((each) => ({
+          ...each,
+          check: checkOf(each.id),
+          uptime: period('day', hours.get(each.id) ?? [], nowMs),
+        })),
       }
     },
   )

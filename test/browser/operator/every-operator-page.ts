@@ -108,6 +108,18 @@ test('tiles of the overview show how the last 24 hours went', async () => {
   await calls.locator('svg polyline').waitFor()
 })
 
+test('the list of providers and the page of a model show the uptime of providers', async () => {
+  const { page } = operator
+  await page.goto(`${stack.url}/admin/providers`)
+  const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'gamma' }) })
+  await row.getByRole('img', { name: /of 24 intervals below 99%/ }).waitFor()
+  await page.goto(`${stack.url}/admin/models/acme/swift`)
+  await page
+    .getByRole('img', { name: /of 24 intervals below 99%/ })
+    .first()
+    .waitFor()
+})
+
 test('the margin of each day is drawn by model, and read with the rest in one request', async () => {
   const { page } = operator
   const asked: string[] = []

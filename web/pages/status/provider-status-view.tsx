@@ -1,10 +1,11 @@
 import { useState } from 'react'
 import type { ProviderStatus, ProviderStatusList } from '../../../src/core/api/provider-status.ts'
+import { UptimeBars } from '../../components/chart/uptime-bars.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Badge, Moment } from '../../components/text/values.tsx'
-import { formatDuration, formatMoment, formatShare, plural } from '../../lib/format.ts'
+import { formatDuration, formatMoment, plural } from '../../lib/format.ts'
 
 type PeriodName = keyof ProviderStatusList['periods']
 
@@ -44,16 +45,11 @@ export function ProviderStatusView({ status }: { status: ProviderStatusList }) {
             Provider: ({ name }) => name,
             Status: (provider) => <State provider={provider} />,
             Uptime: (provider) => (
-              <span className="stack-tight">
-                <span className="tabular-nums">
-                  {provider[period].uptime === null ? 'No data' : formatShare(provider[period].uptime)}
-                </span>
-                <UptimeBars
-                  bars={provider[period].bars}
-                  from={status.periods[period].from}
-                  stepHours={status.periods[period].step_hours}
-                />
-              </span>
+              <UptimeBars
+                of={provider[period]}
+                from={status.periods[period].from}
+                stepHours={status.periods[period].step_hours}
+              />
             ),
             'TTFT (p50)': (provider) => formatDuration(provider.latency_p50_ms),
             'TTFT (p95)': (provider) => formatDuration(provider.latency_p95_ms),
@@ -94,50 +90,4 @@ function State({ provider }: { provider: ProviderStatus }) {
       <Badge tone={tone}>{name}</Badge>
     </TwoLines>
   )
-}
-
-const HEIGHT = 24
-/** The height of a bar without data. */
-const STUB = 7
-const STEP = 6
-const BAR = 4
-
-/** Uptime at a glance: full height for all answered, colour by how many failed. The figure beside it says the same. */
-function UptimeBars(props: { bars: ReadonlyArray<number | null>; from: string; stepHours: number }) {
-  const { bars, from, stepHours } = props
-  const start = (index: number) => new Date(Date.parse(from) + index * stepHours * 3_600_000).toISOString()
-  return (
-    <svg
-      className="h-6 w-full max-w-[34rem] min-w-36"
-      viewBox={`0 0 ${bars.length * STEP} ${HEIGHT}`}
-      preserveAspectRatio="none"
-      role="img"
-      aria-label={`${bars.filter((bar) => bar !== null && bar < GOOD).length} of ${bars.length} intervals below 99%`}
-    >
-      {bars.map((uptime, index) => (
-        <rect
-          key={start(index)}
-          className={fillOf(uptime)}
-          x={index * STEP}
-          y={uptime === null ? HEIGHT - STUB : 0}
-          width={BAR}
-          height={uptime === null ? STUB : HEIGHT}
-          rx={1}
-        >
-          <title>
-            {start(index).slice(0, 16).replace('T', ' ')} UTC:{' '}
-            {uptime === null ? 'no data' : formatShare(uptime)}
-          </title>
-        </rect>
-      ))}
-    </svg>
-  )
-}
-
-const GOOD = 0.99
-
-function fillOf(uptime: number | null): string {
-  if (uptime === null) return 'fill-edge'
-  if (uptime >= GOOD) return 'fill-good'
-  return uptime >= 0.9 ? 'fill-warn' : 'fill-bad'
 }

@@ -1,7 +1,10 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { EnabledView, OfferView, PriceView, ProviderView } from '../../../../src/core/api/offers.ts'
+import { providersQuery } from '../../../api/operator-queries.ts'
 import { path, requestJson } from '../../../api/request.ts'
+import { UptimeBars } from '../../../components/chart/uptime-bars.tsx'
 import { ConfirmDialog } from '../../../components/feedback/dialogs.tsx'
 import { DataTable, InCard, TwoLines } from '../../../components/table/data-table.tsx'
 import type { RowSelection } from '../../../components/table/selection.tsx'
@@ -32,16 +35,26 @@ export const ProviderTable = ({ providers }: { providers: readonly ProviderView[
           <InCard> active</InCard>
         </span>
       ),
-      'Success rate (1 min)': ({ last_minute: counts }) => <SuccessShare counts={counts} />,
+      'Uptime, 24 hours': ({ id }) => <DayUptime id={id} />,
       'Success rate (10 min)': ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
       'Provider breaker': (provider) => <OwnBreaker provider={provider} />,
       Actions: ({ id, name, breaker }) =>
         breaker.breaker === 'closed' ? '' : <EnableButton subject={id} about={name} />,
     }}
-    numeric={['Active offers', 'Success rate (1 min)', 'Success rate (10 min)']}
+    numeric={['Active offers', 'Success rate (10 min)']}
     brief={['Offers', 'Active offers', 'Provider breaker']}
   />
 )
+
+const HOUR_MS = 3_600_000
+
+/** How a provider did in the last day; the last bar is of the present hour. */
+function DayUptime({ id }: { id: string }) {
+  const uptime = useQuery(providersQuery).data?.data.find((provider) => provider.id === id)?.uptime
+  if (!uptime) return null
+  const first = Math.floor(Date.now() / HOUR_MS) - uptime.bars.length + 1
+  return <UptimeBars of={uptime} from={new Date(first * HOUR_MS).toISOString()} stepHours={1} />
+}
 
 const BREAKER_NAMES: Record<ProviderView['breaker']['breaker'], string> = {
   closed: 'Closed',
@@ -93,6 +106,8 @@ export function OfferTable(props: {
           'Success 1 / 10 min': (offer) => (
             <RecentSuccess minute={offer.last_minute} tenMinutes={offer.last_ten_minutes} />
           ),
+          "Provider's uptime, 24 hours":
+            titledBy === 'provider' && (({ provider }) => <DayUptime id={provider} />),
           'TTFT p50': ({ first_token_ms: ms }) => <Spread of={ms} format={formatDuration} />,
           'Tokens/s p50': ({ tokens_per_second: rate }) => (
             <Spread of={rate} format={(value) => String(Math.round(value))} />
