@@ -65,7 +65,7 @@ const pages = {
 const queries = {
   accounts: textParameters('search', 'new'),
   account: textParameters('tab'),
-  alarms: textParameters('state', 'account', 'tab'),
+  alarms: textParameters('state', 'tab'),
 }
 
 /** Every page under /admin; none of their code is loaded before one is opened. */

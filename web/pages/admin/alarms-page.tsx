@@ -2,7 +2,6 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { lazyPart } from '../../api/lazy-part.ts'
 import { alarmsQuery } from '../../api/operator-queries.ts'
 import { ChoiceField } from '../../components/form/fields.tsx'
-import { SearchForm } from '../../components/form/form.tsx'
 import { LinkTabs } from '../../components/layout/link-tabs.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { ListPanel } from '../../components/table/data-table.tsx'
@@ -40,41 +39,26 @@ export function AlarmsPage() {
 
 /** The alarms, and who acknowledged them. */
 function Alarms() {
-  const { state, account } = useSearch({ from: '/operator/admin/alarms' })
+  const { state } = useSearch({ from: '/operator/admin/alarms' })
   const which = state === 'all' ? 'all' : 'open'
   const navigate = useNavigate({ from: '/admin/alarms' })
   return (
-    <>
-      <SearchForm
-        key={account}
-        label="Account"
-        placeholder="Email, name or ID"
-        initial={account}
-        onSearch={(text) =>
-          void navigate({
-            search: ({ account: _, ...kept }) => (text === '' ? kept : { ...kept, account: text }),
-          })
-        }
-      />
-      <ListPanel
-        title={which === 'open' ? 'Open alarms' : 'All alarms'}
-        actions={
-          <ChoiceField
-            label="Show"
-            value={which}
-            options={WHICH}
-            onChange={(value) =>
-              void navigate({ search: (kept) => ({ ...kept, state: value }), replace: true })
-            }
-          />
-        }
-        query={alarmsQuery(which, account)}
-        empty={
-          account ? 'No alarms of this account.' : which === 'open' ? 'No open alarms.' : 'No alarms yet.'
-        }
-      >
-        {(alarms) => <AlarmTable alarms={alarms} />}
-      </ListPanel>
-    </>
+    <ListPanel
+      title={which === 'open' ? 'Open alarms' : 'All alarms'}
+      actions={
+        <ChoiceField
+          label="Show"
+          value={which}
+          options={WHICH}
+          onChange={(value) =>
+            void navigate({ search: (kept) => ({ ...kept, state: value }), replace: true })
+          }
+        />
+      }
+      query={alarmsQuery(which)}
+      empty={which === 'open' ? 'No open alarms.' : 'No alarms yet.'}
+    >
+      {(alarms) => <AlarmTable alarms={alarms} />}
+    </ListPanel>
   )
 }

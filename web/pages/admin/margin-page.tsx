@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Percent } from 'lucide-react'
-import { useMemo } from 'react'
+import { type ReactNode, useMemo } from 'react'
 import type { MarginMetrics, MarginView } from '../../../src/core/api/billing.ts'
 import { marginQuery } from '../../api/operator-queries.ts'
 import { pricingQuery } from '../../api/queries.ts'
@@ -173,29 +173,9 @@ function Margin({ margin, range }: { margin: MarginView; range: ReturnType<typeo
               [GROUPS.find(({ value }) => value === by)?.name ?? by]: (row: MarginView['data'][number]) => (
                 <GroupName by={by} row={row} />
               ),
-              Calls: ({ calls }) => <Counted count={calls} name="calls" />,
-              'Input / output tokens': (row) => <TokensInOut of={row} />,
-              Revenue: ({ revenue_usd: usd }) => <Money usd={usd} />,
-              Cost: ({ cost_usd: usd }) => <Money usd={usd} />,
-              'Failed attempts': ({ broken_cost_usd: usd }) => <Money usd={usd} />,
-              Margin: ({ margin_usd: usd }) => <Money usd={usd} />,
-              'Margin %': (row) => rate(row),
-              'Prompt caches saved': (row) => (
-                <TwoLines second={cacheText(row)}>
-                  <Money usd={row.cache_saved_usd} />
-                </TwoLines>
-              ),
+              ...COLUMNS,
             }}
-            numeric={[
-              'Calls',
-              'Input / output tokens',
-              'Revenue',
-              'Cost',
-              'Failed attempts',
-              'Margin',
-              'Margin %',
-              'Prompt caches saved',
-            ]}
+            numeric={Object.keys(COLUMNS)}
             lead="Margin"
             brief={['Calls', 'Input / output tokens', 'Margin %']}
           />
@@ -203,6 +183,21 @@ function Margin({ margin, range }: { margin: MarginView; range: ReturnType<typeo
       </Panel>
     </>
   )
+}
+
+const COLUMNS: Record<string, (row: MarginView['data'][number]) => ReactNode> = {
+  Calls: ({ calls }) => <Counted count={calls} name="calls" />,
+  'Input / output tokens': (row) => <TokensInOut of={row} />,
+  Revenue: ({ revenue_usd: usd }) => <Money usd={usd} />,
+  Cost: ({ cost_usd: usd }) => <Money usd={usd} />,
+  'Failed attempts': ({ broken_cost_usd: usd }) => <Money usd={usd} />,
+  Margin: ({ margin_usd: usd }) => <Money usd={usd} />,
+  'Margin %': (row) => rate(row),
+  'Prompt caches saved': (row) => (
+    <TwoLines second={cacheText(row)}>
+      <Money usd={row.cache_saved_usd} />
+    </TwoLines>
+  ),
 }
 
 function GroupName({ by, row: { group, name } }: { by: Group; row: MarginView['data'][number] }) {

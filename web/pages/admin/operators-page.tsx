@@ -66,7 +66,19 @@ function OperatorTable({ operators }: TableProps) {
           ),
         'Sign-in method': (operator) => signInWays(operator) ?? 'None: create an admin key',
         Added: ({ created_at: at }) => <Moment at={at} />,
-        Actions: (operator) => <OperatorActions operator={operator} />,
+        Actions: (operator) => {
+          const verb = operator.state === 'disabled' ? 'enable' : 'disable'
+          return (
+            <OperatorButton
+              needs="operators.write"
+              size="small"
+              about={operator.name}
+              dialog={(close) => <OperatorStateDialog operator={operator} verb={verb} onClose={close} />}
+            >
+              {verb === 'enable' ? 'Enable' : 'Disable'}
+            </OperatorButton>
+          )
+        },
       }}
     />
   )
@@ -79,22 +91,6 @@ function signInWays({ email, single_sign_on: hasSignedIn, keys }: OperatorDetail
     active > 0 && (active === 1 ? '1 admin key' : `${active} admin keys`),
   ]
   return ways.filter(Boolean).join('; ') || null
-}
-
-function OperatorActions({ operator }: { operator: OperatorDetail }) {
-  const isDisabled = operator.state === 'disabled'
-  return (
-    <OperatorButton
-      needs="operators.write"
-      size="small"
-      about={operator.name}
-      dialog={(close) => (
-        <OperatorStateDialog operator={operator} verb={isDisabled ? 'enable' : 'disable'} onClose={close} />
-      )}
-    >
-      {isDisabled ? 'Enable' : 'Disable'}
-    </OperatorButton>
-  )
 }
 
 function AdminKeyTable({ operators }: TableProps) {

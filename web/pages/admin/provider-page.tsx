@@ -2,12 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { CatalogEditsView } from '../../../src/core/api/catalog.ts'
-import type { ProviderHourView, ProviderView } from '../../../src/core/api/offers.ts'
+import type { ProviderView } from '../../../src/core/api/offers.ts'
 import { catalogQuery, offersQuery, providerHoursQuery, providersQuery } from '../../api/operator-queries.ts'
 import { Note, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { StateBadge, Stats } from '../../components/text/values.tsx'
-import { formatCount, formatDuration, formatMoment, formatShare, plural } from '../../lib/format.ts'
+import { formatCount, formatDuration, formatMoment, formatShare } from '../../lib/format.ts'
 import { providerChange, withProviderChange } from '../../lib/operators/catalog-edits.ts'
 import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
@@ -81,21 +81,18 @@ export function ProviderPage() {
 /** The success and speed of the last day, and how many of its offers are in use. */
 function ProviderStats({ provider }: { provider: ProviderView }) {
   const hours = useQuery(providerHoursQuery(provider.id, '24')).data?.data ?? []
-  const { attempts, share } = sumOf(hours)
   const latest = hours.findLast(({ first_token_p50_ms: ms }) => ms !== null)
-  const { last_ten_minutes: recent } = provider
+  const { last_ten_minutes: recent, uptime } = provider
   return (
     <Stats
       rows={{
-        'Success rate, 24 hours': share === null ? '–' : formatShare(share),
+        'Uptime, 24 hours': uptime.uptime === null ? '–' : formatShare(uptime.uptime),
         'Time to first token': formatDuration(latest?.first_token_p50_ms ?? null),
         'Offers in use': `${formatCount(provider.shared_offers)} of ${formatCount(provider.offers)}`,
       }}
       notes={{
-        'Success rate, 24 hours':
-          recent.success_share === null
-            ? plural(attempts, 'attempt')
-            : `${plural(attempts, 'attempt')}; last 10 min: ${formatShare(recent.success_share)}`,
+        'Uptime, 24 hours':
+          recent.success_share !== null && `last 10 min: ${formatShare(recent.success_share)}`,
         'Time to first token':
           latest && `median of an hour; p95 ${formatDuration(latest.first_token_p95_ms)}`,
         'Offers in use': <OffersHealth health={provider.health} />,
@@ -120,13 +117,6 @@ function LatestCheck({ provider: { id, check } }: { provider: ProviderView }) {
       {words.map(([result, features]) => `${result}: ${features.join(', ')}`).join('; ')}
     </p>
   )
-}
-
-/** All attempts of some hours, and the share that succeeded; null without any. */
-function sumOf(hours: readonly ProviderHourView[]): { attempts: number; share: number | null } {
-  const succeeded = hours.reduce((sum, hour) => sum + hour.succeeded, 0)
-  const attempts = hours.reduce((sum, hour) => sum + hour.failed, succeeded)
-  return { attempts, share: attempts === 0 ? null : succeeded / attempts }
 }
 
 /** Takes all offers of a provider out of use, or back into it, as an edit of the catalog. */
