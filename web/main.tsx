@@ -1,6 +1,6 @@
 import './styles/console.css'
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
-import { RouterProvider } from '@tanstack/react-router'
+import { type AnyRoute, RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { operatorSessionQuery } from './api/operator-queries.ts'
@@ -15,6 +15,10 @@ applyTheme()
 
 const queryClient = createConsoleQueryClient()
 const router = createConsoleRouter(queryClient)
+// The code of the page is asked for before its frame is drawn, not after.
+const routes: Record<string, AnyRoute> = router.routesById
+for (const { routeId } of router.matchRoutes(router.latestLocation))
+  void routes[routeId]?.options.component?.preload?.()
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>
