@@ -1,15 +1,10 @@
 import { Link } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
 import { callProblem } from '../../lib/calls/call-problem.ts'
 import { Note } from './messages.tsx'
 
 /** Why a call did not complete and what to do; nothing for one that did. `status`: the HTTP status of its error. */
-export function CallProblemNote(props: {
-  call: Parameters<typeof callProblem>[0]
-  status?: number | null
-  children?: ReactNode
-}) {
-  const { call, status = null, children } = props
+export function CallProblemNote(props: { call: Parameters<typeof callProblem>[0]; status?: number | null }) {
+  const { call, status = null } = props
   const problem = callProblem(call)
   if (!problem) return null
   return (
@@ -33,7 +28,6 @@ export function CallProblemNote(props: {
             </Link>
           </p>
         )}
-        {children}
       </div>
     </Note>
   )
