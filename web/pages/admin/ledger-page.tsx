@@ -1,11 +1,9 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import { BookOpenCheck } from 'lucide-react'
 import type { AuditRunView, AuditView } from '../../../src/core/api/operations.ts'
 import { auditQuery, auditRunsQuery, ledgerSumsQuery } from '../../api/operator-queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { EmptyState, Note, QueryView } from '../../components/feedback/messages.tsx'
-import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { Code } from '../../components/text/code.tsx'
@@ -18,7 +16,6 @@ import { OperatorButton } from './operator-button.tsx'
 export function LedgerPage() {
   const ledger = useQuery(ledgerSumsQuery)
   const audit = useQuery(auditQuery)
-  const navigate = useNavigate()
   return (
     <>
       <PageHead
@@ -29,14 +26,6 @@ export function LedgerPage() {
             <RunNow reach="all" isRunning={audit.data?.running ?? false} />
             <RunNow reach="new" isRunning={audit.data?.running ?? false} />
           </>
-        }
-      />
-      <SearchForm
-        label="Ledger of an account"
-        placeholder="Email, name or ID"
-        button="Find account"
-        onSearch={(search) =>
-          void navigate({ to: '/admin/accounts', search: search === '' ? {} : { search } })
         }
       />
       <Panel title="Sums by ledger account">
