@@ -7,7 +7,7 @@ import { runProcess, withProgress } from './bootstrap/run-process.mjs'
 const BUILD_TIMEOUT_MS = 120_000
 
 /** What the pages have of the server, beside types, which leave no trace in them. */
-export const SHARED_SOURCE = 'src/core/api/agent-settings.ts'
+export const SHARED_SOURCES = ['src/core/api/agent-settings.ts', 'src/core/kernel/money.ts']
 
 /** Where the console's other sources are, and the pages built from them. */
 export const consoleFolder = (root: string): string => join(root, 'web')
@@ -60,7 +60,7 @@ function stampOf(root: string): string {
   for (const path of [
     ...sourcesIn(folder),
     ...docsIn(root),
-    join(root, SHARED_SOURCE),
+    ...SHARED_SOURCES.map((path) => join(root, path)),
     join(root, 'package-lock.json'),
   ]) {
     hash

@@ -6,7 +6,7 @@ import {
   consoleFolder,
   consoleIsCurrent,
   ensureConsole,
-  SHARED_SOURCE,
+  SHARED_SOURCES,
 } from '../../../tools/launcher/build-console.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
@@ -22,7 +22,7 @@ describe('building the console', () => {
       filter: (path) => !path.endsWith('/dist'),
     })
     cpSync(join(ROOT, 'docs'), join(root, 'docs'), { recursive: true })
-    cpSync(join(ROOT, SHARED_SOURCE), join(root, SHARED_SOURCE))
+    for (const path of SHARED_SOURCES) cpSync(join(ROOT, path), join(root, path))
     cpSync(join(ROOT, 'package-lock.json'), join(root, 'package-lock.json'))
     symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'))
   })
@@ -42,10 +42,12 @@ describe('building the console', () => {
       rmSync(added)
       expect(consoleIsCurrent(root)).toBe(true)
 
-      appendFileSync(join(root, SHARED_SOURCE), '\n')
-      expect(consoleIsCurrent(root)).toBe(false)
-      cpSync(join(ROOT, SHARED_SOURCE), join(root, SHARED_SOURCE))
-      expect(consoleIsCurrent(root)).toBe(true)
+      for (const path of SHARED_SOURCES) {
+        appendFileSync(join(root, path), '\n')
+        expect(consoleIsCurrent(root)).toBe(false)
+        cpSync(join(ROOT, path), join(root, path))
+        expect(consoleIsCurrent(root)).toBe(true)
+      }
 
       appendFileSync(join(root, 'package-lock.json'), '\n')
       expect(consoleIsCurrent(root)).toBe(false)

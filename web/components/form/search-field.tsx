@@ -1,4 +1,5 @@
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
+import { laterReports } from '../../lib/later-reports.ts'
 import { TextField } from './fields.tsx'
 
 const WAIT_MS = 200
@@ -9,11 +10,19 @@ const WAIT_MS = 200
  */
 export function useSettledText(value: string, onSettled: (text: string) => void) {
   const [typed, setTyped] = useState(value)
-  useEffect(() => setTyped((before) => (before.trim() === value ? before : value)), [value])
+  const reported = useRef<readonly string[]>([])
+  useEffect(() => {
+    const later = laterReports(reported.current, value)
+    reported.current = later ?? []
+    if (!later) setTyped(value)
+  }, [value])
   useEffect(() => {
     const text = typed.trim()
     if (text === value) return
-    const timer = window.setTimeout(() => onSettled(text), WAIT_MS)
+    const timer = window.setTimeout(() => {
+      reported.current = [...reported.current, text]
+      onSettled(text)
+    }, WAIT_MS)
     return () => window.clearTimeout(timer)
   }, [typed, value, onSettled])
   return [typed, setTyped] as const
