@@ -61,6 +61,10 @@ export function createGuardrailStore(options: {
       }
       const before = await find(accountId, keyId)
       const keeps = given === undefined && before?.kind === kind
+      // An API key is sent as it is: who may change the address must not get it.
+      const isElsewhere = keeps && new URL(before.url).origin !== new URL(change.url).origin
+      if (isElsewhere && kind !== 'http' && before.secretSealed !== null)
+        throw invalid('secret', 'The URL has another host. State the API key of the service again, or null.')
       const made = !given && !keeps && kind === 'http' ? newSigningSecret(randomBytes) : null
       const secret = given ?? made
       const id = before?.id ?? newId('guard')

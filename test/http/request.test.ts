@@ -394,6 +394,14 @@ describe('a guardrail', () => {
       settings: { language: 'de' },
     }
     expect(await send('POST', '', ofKey)).toMatchObject({ secret: null, guardrail: { has_secret: true } })
+    const { secret: _, ...kept } = { ...ofKey, url: `${service.url}/other` }
+    expect(await send('POST', '', kept)).toMatchObject({ status: 200, guardrail: { has_secret: true } })
+    const elsewhere = { ...kept, url: 'http://127.0.0.1:9' }
+    expect(await send('POST', '', elsewhere)).toMatchObject({ status: 400 })
+    expect(await send('POST', '', { ...elsewhere, secret: null })).toMatchObject({
+      status: 200,
+      guardrail: { has_secret: false },
+    })
     const { data } = (await send('GET', '')) as unknown as { data: Array<{ key_id: string | null }> }
     expect(data.map(({ key_id }) => key_id)).toEqual([null, keyId])
     expect(JSON.stringify(data)).not.toMatch(/whsec|its key/)
@@ -410,7 +418,7 @@ describe('a guardrail', () => {
       where: { accountId },
       select: { action: true },
     })
-    expect(actions.filter(({ action }) => action === 'guardrail.set')).toHaveLength(3)
+    expect(actions.filter(({ action }) => action === 'guardrail.set')).toHaveLength(5)
   })
 
   test('that denies a prompt keeps it from being a call', async () => {
